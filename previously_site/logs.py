@@ -1,0 +1,46 @@
+"""Logging to standard error, as text or as one JSON object a line. Records carry ids, never what people say."""
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object a line: time (UTC), level, logger, message, and the traceback when there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+def configuration(log_format: str) -> dict[str, Any]:
+    """The logging settings for `text` or `json`."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "text": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"},
+            "json": {"()": JsonFormatter},
+        },
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": log_format}},
+        "root": {"handlers": ["stderr"], "level": "INFO"},
+        "loggers": {
+            # Replaces Django's own handlers, of which one would mail request bodies.
+            "django": {"handlers": [], "level": "INFO", "propagate": True},
+            # Their lines for every start, stop and task say nothing that ours do not.
+            "celery": {"level": "WARNING"},
+            "kombu": {"level": "WARNING"},
+            "uvicorn": {"level": "WARNING"},
+            "openai": {"level": "WARNING"},
+            "httpx": {"level": "WARNING"},
+            "httpx2": {"level": "WARNING"},
+        },
+    }
