@@ -1,0 +1,156 @@
+"""The runtime files of one person, `<data>/run/<uuid>/`: disposable, outside git, never a word of record in the end.
+
+What is lost here is found again: due replies from the slices, uncommitted writes by comparing files with HEAD.
+"""
+
+import json
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from memory.folder import flushed
+from memory.folder import todo as works_file
+from memory.folder import touched as touched_file
+from memory.folder.paths import parse_slice_id
+from memory.folder.todo import Work
+from memory.folder.touched import Key, Touched
+
+
+@dataclass(frozen=True)
+class Committed:
+    """Our last commit and the blob ids of the paths that we committed lately (None: deleted)."""
+
+    head: str | None = None
+    blobs: Mapping[str, str | None] = field(default_factory=dict)
+
+    def then(self, head: str, blobs: Mapping[str, str | None]) -> "Committed":
+        """What is known after one more commit; the paths of the last commits are enough."""
+        kept = {path: blob for path, blob in self.blobs.items() if path not in blobs} | dict(blobs)
+        return Committed(head, dict(list(kept.items())[-100:]))
+
+
+class RunState:
+    """The files of one person's run directory and the pending marker beside it."""
+
+    def __init__(self, directory: Path, pending: Path) -> None:
+        self.directory = directory
+        self.pending = pending
+
+    def make(self) -> Path:
+        """The run directory, made when missing."""
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return self.directory
+
+    def mark_pending(self) -> None:
+        """Note, before anything else is done, that there may be work due for this person."""
+        self.pending.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.pending.touch(mode=0o600)
+
+    def clear_pending(self) -> None:
+        """Take the marker away; under files_lock, and only when nothing is due."""
+        self.pending.unlink(missing_ok=True)
+
+    def todo(self) -> list[Work]:
+        """Background work that is due, oldest first."""
+        return works_file.load(self.directory / "todo.json")
+
+    def save_todo(self, works: list[Work]) -> None:
+        """Replace the list of background work; under files_lock."""
+        self._put("todo.json", works_file.render(works))
+
+    def touched(self) -> Touched:
+        """The uncommitted writes; absent or damaged reads as empty (recovery then compares files with HEAD)."""
+        try:
+            return touched_file.parse((self.directory / "touched").read_text("utf-8"))
+        except (FileNotFoundError, ValueError):
+            return {}
+
+    def save_touched(self, listed: Touched) -> None:
+        """Replace the list of uncommitted writes; under files_lock, before the files themselves are written."""
+        self._put("touched", touched_file.render(listed))
+
+    def committed(self) -> Committed | None:
+        """What we know of our last commit; None when that is not known (a new or a lost run directory)."""
+        try:
+            row = json.loads((self.directory / "committed").read_text("utf-8"))
+            return Committed(row["head"], dict(row["blobs"]))
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return None
+
+    def save_committed(self, committed: Committed) -> None:
+        """Remember our last commit; under files_lock."""
+        self._put("committed", json.dumps({"head": committed.head, "blobs": dict(committed.blobs)}))
+
+    def derived_head(self) -> str | None:
+        """The commit that strands.json and the timeline reflect, None when that is not known."""
+        try:
+            return (self.directory / "derived").read_text("ascii") or None
+        except (FileNotFoundError, UnicodeDecodeError):
+            return None
+
+    def save_derived_head(self, head: str | None) -> None:
+        """Remember which commit the derived files reflect; under files_lock."""
+        self._put("derived", head or "")
+
+    def index_due(self) -> dict[str, str | None]:
+        """Blob ids that are committed but not in git's index yet."""
+        try:
+            return dict(json.loads((self.directory / "index").read_text("utf-8")))
+        except (FileNotFoundError, ValueError, TypeError):
+            return {}
+
+    def save_index_due(self, blobs: Mapping[str, str | None]) -> None:
+        """Replace the list of blob ids that the index lacks; under files_lock."""
+        self._put("index", json.dumps(dict(blobs)))
+
+    def keep_hand(self, blob: str, data: bytes) -> None:
+        """Keep bytes of a person aside that our next write covers, until they are committed as theirs."""
+        path = self.directory / "hand"
+        path.mkdir(mode=0o700, exist_ok=True)
+        flushed.replace(path / blob, data, scratch=path)
+
+    def hand(self, blob: str) -> bytes | None:
+        """Bytes kept aside, None when they are gone."""
+        try:
+            return (self.directory / "hand" / blob).read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def drop_hand(self, blob: str) -> None:
+        """Forget bytes that are committed now."""
+        (self.directory / "hand" / blob).unlink(missing_ok=True)
+
+    def prompt(self, slice_id: str) -> str | None:
+        """The stored system message of a slice, None before it is made or when it is lost."""
+        try:
+            return (self.directory / "prompts" / f"{parse_slice_id(slice_id)}.md").read_bytes().decode("utf-8")
+        except (FileNotFoundError, UnicodeDecodeError):
+            return None
+
+    def save_prompt(self, slice_id: str, text: str) -> None:
+        """Store a slice's system message, flushed: the same bytes are sent until the slice is over."""
+        path = self.make() / "prompts"
+        path.mkdir(mode=0o700, exist_ok=True)
+        flushed.replace(path / f"{parse_slice_id(slice_id)}.md", text.encode(), scratch=path)
+
+    def sent_order(self, slice_id: str) -> tuple[Key, ...]:
+        """The order of messages in the last request of a slice; empty before the first or when it is lost."""
+        try:
+            rows = json.loads((self.directory / "prompts" / f"{parse_slice_id(slice_id)}.order").read_text("utf-8"))
+            return tuple((str(turn_id), str(role)) for turn_id, role in rows)
+        except (FileNotFoundError, ValueError, TypeError):
+            return ()
+
+    def save_sent_order(self, slice_id: str, order: tuple[Key, ...]) -> None:
+        """Remember the order of messages that was sent, so that the next request begins with the same ones."""
+        self._put(f"prompts/{parse_slice_id(slice_id)}.order", json.dumps(order))
+
+    def _put(self, name: str, text: str) -> None:
+        # Renamed into place but not flushed: after a power cut the file is the old one, the new one, or damaged, and
+        # each of these is recovered from; a flush here would double the cost of a message.
+        target = self.make() / name
+        temporary = target.with_name(f".{target.name}-{os.getpid()}-{secrets.token_hex(4)}")
+        temporary.write_text(text, "utf-8")
+        temporary.rename(target)
