@@ -1,0 +1,1 @@
+"""Who you are: accounts, preferences, who may sign up, and the first administrator."""

@@ -1,0 +1,107 @@
+"""Accounts and their preferences. Nothing here holds a word of what people say."""
+
+import uuid
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.utils.timezone import now
+from django.utils.translation import gettext_lazy as _
+
+from accounts.names import LONGEST, clean_name
+
+
+def default_language() -> str:
+    """The server's language, for an account made without a page."""
+    language: str = settings.PREVIOUSLY.language
+    return language
+
+
+def normal_email(email: str) -> str:
+    """The one spelling of an address, by which an account is found: trimmed and in small letters."""
+    return email.strip().lower()
+
+
+class UserManager(BaseUserManager["User"]):
+    def create_user(self, email: str, password: str | None = None, **fields: Any) -> "User":
+        """A saved account; without a password nobody can sign in with one. Raises ValueError without an address."""
+        if not email.strip():
+            raise ValueError("An account needs an e-mail address.")
+        user = self.model(email=email, **fields)
+        user.set_password(password)
+        user.save(using=self._db)
+        return user
+
+    def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "User":
+        return self.create_user(email, password, **(fields | {"is_staff": True, "is_superuser": True}))
+
+    def get_by_natural_key(self, username: str | None) -> "User":
+        return self.get(email=normal_email(username or ""))
+
+
+class Theme(models.TextChoices):
+    SYSTEM = "system", _("As the system has it")
+    LIGHT = "light", _("Light")
+    DARK = "dark", _("Dark")
+
+
+class User(AbstractBaseUser, PermissionsMixin):
+    """A person. The UUID names the memory folder, so nothing that a person can choose ever becomes a path."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    email = models.EmailField(_("e-mail address"), unique=True)
+    called = models.CharField(_("name to be called"), max_length=LONGEST)
+    timezone = models.CharField(_("time zone"), max_length=64, blank=True)  # '' until the person chooses one
+    language = models.CharField(_("language"), max_length=10, choices=settings.LANGUAGES, default=default_language)
+    theme = models.CharField(_("theme"), max_length=6, choices=Theme.choices, default=Theme.SYSTEM)
+    slice_minutes = models.PositiveSmallIntegerField(
+        _("minutes in a slice"), default=30, validators=[MinValueValidator(5), MaxValueValidator(120)]
+    )
+    slice_turns = models.PositiveSmallIntegerField(
+        _("turns in a slice"), default=50, validators=[MinValueValidator(5), MaxValueValidator(100)]
+    )
+    is_active = models.BooleanField(_("may sign in"), default=True)
+    is_staff = models.BooleanField(_("may open the administration"), default=False)
+    date_joined = models.DateTimeField(_("joined"), default=now, editable=False)
+
+    objects: ClassVar[UserManager] = UserManager()
+
+    USERNAME_FIELD = "email"
+    EMAIL_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = ["called"]
+
+    class Meta:
+        verbose_name = _("person")
+        verbose_name_plural = _("people")
+
+    def __str__(self) -> str:
+        return self.called or self.email
+
+    def clean(self) -> None:
+        super().clean()
+        self._normalise()
+
+    def save(self, *args: Any, **options: Any) -> None:
+        # At this door too, so that no path past the forms can make a second account of one address.
+        self._normalise()
+        super().save(*args, **options)
+
+    def get_full_name(self) -> str:
+        return self.called
+
+    def get_short_name(self) -> str:
+        return self.called
+
+    def _normalise(self) -> None:
+        self.email = normal_email(self.email)
+        self.called = clean_name(self.called)
+
+
+class FirstLink(models.Model):
+    """The one link that may make the first administrator: one row or none. Only the hash of its token is kept."""
+
+    only = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
+    token_hash = models.CharField(max_length=64, editable=False)
+    expires_at = models.DateTimeField(editable=False)

@@ -1,0 +1,10 @@
+from django.urls import path
+
+from accounts import switches, views
+
+urlpatterns = [
+    path("settings/", views.preferences, name="settings"),
+    path("first/<str:token>/", views.first_administrator, name="first"),
+    path("language/", switches.language, name="language"),
+    path("theme/", switches.theme, name="theme"),
+]

@@ -1,0 +1,69 @@
+"""The pages about a person: preferences, and making the first administrator."""
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login
+from django.contrib.auth.decorators import login_required
+from django.db import IntegrityError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone, translation
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from accounts import first
+from accounts.adapters import language_of_page
+from accounts.forms import FirstForm, PreferencesForm
+from accounts.switches import THEME_COOKIE, keep_in_cookie
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def preferences(request: HttpRequest) -> HttpResponse:
+    if request.method != "POST":
+        return render(request, "accounts/preferences.html", {"form": PreferencesForm(instance=request.user)})
+    form = PreferencesForm(request.POST, instance=request.user)
+    if not form.is_valid():
+        # The form has written the refused values into the person that the page shows.
+        request.user.refresh_from_db()
+        return render(request, "accounts/preferences.html", {"form": form}, status=422)
+    person = form.save()
+    translation.activate(person.language)
+    messages.success(request, _("Saved. It takes effect with your next message."))
+    response = redirect("settings")
+    keep_in_cookie(response, settings.LANGUAGE_COOKIE_NAME, person.language)
+    keep_in_cookie(response, THEME_COOKIE, person.theme)
+    return response
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+def first_administrator(request: HttpRequest, token: str) -> HttpResponse:
+    now = timezone.now()
+    if not first.is_good(token, now):
+        return _spent(request)
+    form = FirstForm(request.POST or None)
+    if not form.is_valid():
+        return render(request, "accounts/first.html", {"form": form}, status=422 if form.is_bound else 200)
+    try:
+        person = first.make_administrator(
+            token,
+            email=form.cleaned_data["email"],
+            called=form.cleaned_data["called"],
+            password=form.cleaned_data["password"],
+            language=language_of_page(),
+            now=now,
+        )
+    except first.LinkSpent:
+        return _spent(request)
+    except IntegrityError:
+        # Somebody signed up with this address since the form looked; the link is still good.
+        form.add_error("email", _("There is an account with this address: choose another."))
+        return render(request, "accounts/first.html", {"form": form}, status=422)
+    login(request, person, backend="django.contrib.auth.backends.ModelBackend")
+    return redirect(settings.LOGIN_REDIRECT_URL)
+
+
+def _spent(request: HttpRequest) -> HttpResponse:
+    return render(request, "accounts/first_spent.html", status=404)

@@ -1,0 +1,16 @@
+"""The time zones a person may choose: IANA names, older aliases included."""
+
+import functools
+from zoneinfo import available_timezones
+
+
+@functools.cache
+def names() -> frozenset[str]:
+    """Every name that is accepted; `localtime` says nothing about the person."""
+    return frozenset(available_timezones() - {"localtime"})
+
+
+@functools.cache
+def offered() -> tuple[str, ...]:
+    """The names offered while typing, in order: those of places."""
+    return tuple(sorted(name for name in names() if "/" in name and not name.startswith(("Etc/", "SystemV/"))))

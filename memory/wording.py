@@ -1,0 +1,141 @@
+"""The short codes of the record and of a reply, said so that a person understands what happened and what to do."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import pgettext_lazy as said
+
+_CLOSED_BY = {
+    "time_cap": gettext_lazy("its time was up"),
+    "context_lost": gettext_lazy("it went on from a fresh page"),
+    "capacity": gettext_lazy("it was full"),
+    "user_explicit": gettext_lazy("you ended it"),
+    "time_silence": gettext_lazy("it had been silent for long"),
+}
+
+_TONES = {
+    "positive": said("tone", "positive"),
+    "neutral": said("tone", "neutral"),
+    "negative": said("tone", "negative"),
+    "mixed": said("tone", "mixed"),
+}
+
+_FAILURES = {
+    "unreachable": gettext_lazy("The model server cannot be reached. Your message is kept; try again in a while."),
+    "timed_out": gettext_lazy("The model took too long to answer. Your message is kept; try again."),
+    "rate_limited": gettext_lazy("The model server is asked too much at the moment. Try again in a minute."),
+    "server_failed": gettext_lazy("The model server had an error of its own. Try again in a while."),
+    "refused": gettext_lazy("The model server refused the request. The log of this site says why."),
+    "bad_key": gettext_lazy(
+        "The model server does not accept the key of this site. The person who runs it has to set another."
+    ),
+    "out_of_quota": gettext_lazy(
+        "The account of this site at the model server is used up. The person who runs the site has to see to it."
+    ),
+    "no_such_model": gettext_lazy(
+        "The model server does not have the model that is set. The person who runs this site has to choose another."
+    ),
+    "context_overflow": gettext_lazy(
+        "The conversation is longer than the model can read. Send a shorter message, or end this slice on its own page."
+    ),
+    "cut_off": gettext_lazy("The reply broke off half-way. Try again."),
+    "empty_answer": gettext_lazy("The model answered with nothing. Try again."),
+    "filtered": gettext_lazy("The model server's filter withheld the answer. Put your message differently."),
+    "not_a_model_server": gettext_lazy(
+        "The address set for the model does not answer like a model server. The person who runs this site has to"
+        " correct it."
+    ),
+    "too_old": gettext_lazy("Nobody answered within a day. Try again if it still matters."),
+    "not_recorded": gettext_lazy("The reply was made but is not in the record. Try again."),
+    "disk": gettext_lazy("The reply could not be written to the disk. The person who runs this site has to make room."),
+}
+
+_WAITING = {
+    "remembering": gettext_lazy("Remembering the last conversation…"),
+    "retrying": gettext_lazy("The model did not answer; asking again…"),
+    "delayed": gettext_lazy("The worker has gone silent. The reply goes on as soon as one is back…"),
+}
+
+_STEPS = {
+    "read_slice": gettext_lazy("Read a slice"),
+    "read_card": gettext_lazy("Read your card"),
+    "current_time": gettext_lazy("Looked at the clock"),
+    "recall": gettext_lazy("Recalled"),
+    "think_deep": gettext_lazy("Thought deeply"),
+}
+
+_BUSY = {
+    "detached": gettext_lazy("a commit is checked out instead of a branch"),
+    "merge": gettext_lazy("a merge is under way"),
+    "rebase": gettext_lazy("a rebase is under way"),
+    "cherry-pick": gettext_lazy("a cherry-pick is under way"),
+    "revert": gettext_lazy("a revert is under way"),
+    "bisect": gettext_lazy("a bisect is under way"),
+}
+
+
+def closed_by(code: str, minutes: int | None = None) -> str:
+    """Why a slice closed, as the end of "Slice closed · …"; `minutes` is the limit when it has just been reached.
+
+    A word that is not ours (an older program's, a hand's) is shown as it is written.
+    """
+    if code == "time_cap" and minutes:
+        return ngettext("%(minutes)d minute is up", "%(minutes)d minutes are up", minutes) % {"minutes": minutes}
+    return str(_CLOSED_BY.get(code, code))
+
+
+def tone(value: str | tuple[str, ...]) -> str:
+    """The emotional tone in words; what others wrote is shown as written."""
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return str(_TONES.get(value, value))
+
+
+def tone_class(value: str | tuple[str, ...]) -> str:
+    """The tone as a class of the style sheet: one of the four we write, else none."""
+    return value if isinstance(value, str) and value in _TONES else ""
+
+
+def failure(code: str) -> str:
+    """Why a reply failed, and what to do."""
+    if code in _FAILURES:
+        return str(_FAILURES[code])
+    return _("Something went wrong on this server. Your message is kept; try again.")
+
+
+def waiting(code: str) -> str:
+    """What a reply waits for before its first words."""
+    return str(_WAITING.get(code, _("One moment…")))
+
+
+def step(name: str) -> str:
+    """What a tool does, in words; an unknown tool is shown by its name."""
+    return str(_STEPS.get(name, name))
+
+
+def reply_notice(code: str, values: Mapping[str, Any]) -> str:
+    """Something told beside a reply; '' for a code that has no words for people."""
+    match code:
+        case "left_out":
+            count = int(values.get("count", 0))
+            return ngettext(
+                "The conversation is longer than the model can read: its oldest turn was left out.",
+                "The conversation is longer than the model can read: its oldest %(count)d turns were left out.",
+                count,
+            ) % {"count": count}
+        case "shortened":
+            return _("Your message is longer than the model can read: it was given its beginning and its end.")
+        case "cut_by_length":
+            return _("The reply reached the longest that the model writes at once, and ends there.")
+        case _:
+            return ""
+
+
+def busy(code: str) -> str:
+    """What keeps commits waiting in the person's own folder, and what to do."""
+    why = _BUSY.get(code, code)
+    return _("In your folder %(why)s. Everything you say is written, but commits wait until that is finished.") % {
+        "why": why
+    }

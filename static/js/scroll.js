@@ -1,0 +1,35 @@
+// Stays at the end while the person is at the end; else a button says that there is something new.
+const transcript = document.getElementById("transcript");
+const newer = document.getElementById("newer");
+const NEAR = 120;
+let following = true;
+
+const away = () => document.documentElement.scrollHeight - window.innerHeight - window.scrollY;
+
+function toEnd() {
+  following = true;
+  newer.hidden = true;
+  window.scrollTo(0, document.documentElement.scrollHeight);
+}
+
+window.addEventListener("scroll", () => {
+  following = away() < NEAR;
+  if (following) newer.hidden = true;
+}, { passive: true });
+
+new ResizeObserver(() => {
+  if (following) toEnd();
+  else if (transcript.querySelector(".entry.live")) newer.hidden = false;
+}).observe(transcript);
+
+newer.addEventListener("click", () => {
+  toEnd();
+  document.getElementById("text").focus();
+});
+
+document.getElementById("composer").addEventListener("htmx:afterSwap", toEnd);
+transcript.addEventListener("htmx:afterSwap", (event) => {
+  if (event.detail.requestConfig?.elt?.id === "composer") toEnd();
+});
+
+if (transcript.childElementCount) toEnd();
