@@ -56,6 +56,7 @@ class ModelServer:
         self._client: tuple[int, openai.AsyncOpenAI] | None = None
         self._without_tools: frozenset[str] = frozenset()  # the models that were found to refuse tools
         self._without_effort: frozenset[str] = frozenset()
+        self._without_form: frozenset[tuple[str, str]] = frozenset()  # (model, kind of answer that was refused)
 
     @property
     def supports_tools(self) -> bool:
@@ -83,9 +84,22 @@ class ModelServer:
         ask = Ask(model=model or settings.model, messages=messages, tools=tuple(tools), effort=effort or "")
         return self._answer(ask, patience, stopped)
 
-    def call(self, messages: Sequence[Message], *, timeout: float, model: str | None = None) -> str:
-        """The text of one plain answer, reasoning left out, all within `timeout` seconds. Raises ModelError."""
-        ask = Ask(model=model or self.settings.model, messages=messages, streamed=False)
+    def call(
+        self,
+        messages: Sequence[Message],
+        *,
+        timeout: float,
+        model: str | None = None,
+        response_format: dict[str, Any] | None = None,
+    ) -> str:
+        """The text of one plain answer, reasoning left out, all within `timeout` seconds. Raises ModelError.
+
+        `response_format` is the protocol's own, of the type `json_schema` or `json_object`. A server that refuses the
+        first is asked for the second, one that refuses both for any text, and neither is tried again for that model.
+        """
+        ask = Ask(
+            model=model or self.settings.model, messages=messages, response_format=response_format, streamed=False
+        )
         text = "".join(piece.text for piece in self._answer(ask, within(timeout), _never) if isinstance(piece, Text))
         if not text.strip():
             raise EmptyAnswer  # tool calls and nothing else, though no tool was offered
@@ -139,6 +153,8 @@ class ModelServer:
             tools=ask.tools if self._offers_tools(ask.model) else (),
             effort="" if ask.model in self._without_effort else ask.effort,
         )
+        while (wanted.model, wanted.form) in self._without_form:
+            wanted = wanted.plainer()
         keep_tools = self.settings.tools == "on"
         try:
             async with contextlib.AsyncExitStack() as stack:
@@ -160,6 +176,9 @@ class ModelServer:
             self._without_tools |= {wanted.model}
         if wanted.effort and not sent.effort:
             self._without_effort |= {wanted.model}
+        while wanted.form != sent.form:
+            self._without_form |= {(wanted.model, wanted.form)}
+            wanted = wanted.plainer()
 
     async def _models(self, timeout: float) -> tuple[str, ...]:
         try:

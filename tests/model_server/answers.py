@@ -46,13 +46,17 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """Answers for the requests that fit everything named here. The last answer is repeated; nth counts the fitting
-    requests from 1; times is how often the rule may answer in all."""
+    """Answers for the requests that fit everything named here; `form` is the schema name of a structured call.
+
+    The last answer is repeated; nth counts the fitting requests from 1; times is how often the rule may answer in all.
+    """
 
     answers: list[Answer]
     path: str = "/chat/completions"
     system: str = ""
     user: str = ""
+    model: str = ""
+    form: str = ""
     has_tools: bool | None = None
     nth: int | None = None
     times: int | None = None

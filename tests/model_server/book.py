@@ -8,6 +8,9 @@ from typing import Any
 from tests.model_server.answers import Answer, Rule, error_body
 from tests.model_server.talker import talk
 
+ANALYST = "analyst"
+"""The model that a test gives structured calls to: the script is for the one that talks, rules are for both."""
+
 
 @dataclass(kw_only=True)
 class Call:
@@ -60,7 +63,7 @@ class Book:
         ruled = self._by_rule(call)
         if ruled is not None:
             return ruled
-        if self.script and call.path == "/chat/completions":
+        if self.script and call.path == "/chat/completions" and call.body.get("model") != ANALYST:
             return self.script.pop(0)
         if call.path == "/models":
             return Answer(body={"object": "list", "data": [{"id": "talker", "object": "model"}]})
@@ -118,5 +121,13 @@ def _fits(rule: Rule, call: Call) -> bool:
         rule.path == call.path
         and rule.system in system
         and rule.user in user
+        and rule.model in ("", call.body.get("model"))
+        and rule.form in ("", _form(call))
         and (rule.has_tools is None or rule.has_tools == bool(call.body.get("tools")))
     )
+
+
+def _form(call: Call) -> str:
+    """The name of the form that a structured call asks for, '' for any other request."""
+    schema = (call.body.get("response_format") or {}).get("json_schema") or {}
+    return str(schema.get("name", ""))

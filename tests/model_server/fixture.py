@@ -32,7 +32,10 @@ class ModelServerProcess:
             raise RuntimeError(f"the model server did not start (exit {self._process.wait()})")
 
     def script(self, *answers: Answer) -> None:
-        """Answer the next requests with these, in order; after them the friendly talker answers again."""
+        """Answer the next requests with these, in order; after them the friendly talker answers again.
+
+        Requests to the model named `analyst` are left to rules and defaults.
+        """
         self._control("script", [answer.as_json() for answer in answers])
 
     def rules(self, *rules: Rule) -> None:
@@ -43,9 +46,10 @@ class ModelServerProcess:
         """Refuse requests of more than about so many tokens; 0 refuses none."""
         self._control("context", tokens)
 
-    def requests(self) -> list[dict[str, Any]]:
-        """The bodies of the requests for answers so far, in order."""
-        return [call["body"] for call in self.calls() if call["path"] == "/chat/completions"]
+    def requests(self, model: str = "") -> list[dict[str, Any]]:
+        """The bodies of the requests for answers so far, in order; only those to a model when one is named."""
+        bodies = [call["body"] for call in self.calls() if call["path"] == "/chat/completions"]
+        return [body for body in bodies if model in ("", body.get("model"))]
 
     def calls(self) -> list[dict[str, Any]]:
         """Every request so far: path, headers, body, waiting, ended ('', 'answered', 'cut', 'hung_up')."""

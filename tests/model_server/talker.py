@@ -6,6 +6,7 @@ import zlib
 from typing import Any
 
 from tests.model_server.answers import Answer
+from tests.model_server.forms import fill_in
 
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _ASKS_TIME = re.compile(
@@ -22,7 +23,7 @@ def talk(body: dict[str, Any], *, words_per_second: float = 0) -> Answer:
     said = _last_said(messages)
     chinese = bool(_CHINESE.search(said))
     if body.get("response_format"):
-        return Answer(text="{}")
+        return fill_in(body)
     if messages and messages[-1].get("role") == "tool":
         return Answer(text=_from_tool(messages, chinese=chinese), words_per_second=words_per_second)
     if wanted := _tool_for(said, body.get("tools") or []):
