@@ -31,7 +31,7 @@ _CJK = re.compile(
 )
 
 
-class TooMuch(Exception):  # noqa: N818
+class TooMuch(Exception):
     """The message is too long, too deep or takes too long to be read as Markdown."""
 
 

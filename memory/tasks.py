@@ -7,7 +7,6 @@ folder: one for a person or a folder that is gone logs that and ends.
 import logging
 import os
 import socket
-from collections.abc import Callable
 from functools import lru_cache, partial
 
 from celery import Task, shared_task
@@ -23,9 +22,9 @@ from memory.conversation import close as closing
 from memory.conversation.companion import Companion
 from memory.conversation.due import Answer, Close, Job, Settle, due
 from memory.conversation.inflight import sweep_old
-from memory.conversation.settle import clear_marker
+from memory.conversation.settle import clear_marker, renew_strands
 from memory.conversation.settle import settle as settle_folder
-from memory.folder import locks
+from memory.folder import locks, todo
 from memory.folder.clock import utc_now
 from memory.folder.errors import BadId, Damaged, FolderError, LockTimeout, NotThere
 from memory.folder.paths import parse_slice_id, parse_turn_id
@@ -45,8 +44,8 @@ def enqueue(user_id: str, job: Job) -> bool:
     match job:
         case Answer(slice_id, turn_id):
             return _publish(answer, user_id, slice_id, turn_id)
-        case Close(slice_id):
-            return _publish(consolidate_strands, user_id, slice_id)
+        case Close(slice_id, step):
+            return _publish(CLOSE_STEPS[step], user_id, slice_id)
         case Settle():
             return _publish(settle, user_id)
 
@@ -73,22 +72,54 @@ def answer(user_id: str, slice_id: str, turn_id: str) -> None:
 
 
 @shared_task
-def consolidate_strands(user_id: str, slice_id: str) -> None:
-    """Make strands and timeline new after a slice closed, then commit that and keep the repository small."""
-    _in_folder(user_id, lambda folder: closing.consolidate_strands(folder, parse_slice_id(slice_id), now=utc_now()))
-    _publish(upkeep, user_id)
+def analyse_close(user_id: str, slice_id: str) -> None:
+    """First step of a close pass: the marks of the slice."""
+    _step(user_id, slice_id, todo.ANALYSE_CLOSE)
 
 
 @shared_task
-def upkeep(user_id: str) -> None:
-    """Commit a close pass and keep the repository small."""
-    _in_folder(user_id, lambda folder: closing.upkeep(folder, now=utc_now()))
+def evolve_card(user_id: str, slice_id: str) -> None:
+    """Second step: what the slice says about the person goes into their card."""
+    _step(user_id, slice_id, todo.EVOLVE_CARD)
+
+
+@shared_task
+def backfill(user_id: str, slice_id: str) -> None:
+    """Third step: a few older slices get the marks they lack."""
+    _step(user_id, slice_id, todo.BACKFILL)
+
+
+@shared_task
+def consolidate_strands(user_id: str, slice_id: str) -> None:
+    """Fourth step: strands and timeline are made new."""
+    _step(user_id, slice_id, todo.CONSOLIDATE_STRANDS)
+
+
+@shared_task
+def upkeep(user_id: str, slice_id: str) -> None:
+    """Last step: one commit for the pass, and the repository is kept small."""
+    _step(user_id, slice_id, todo.UPKEEP)
+
+
+CLOSE_STEPS: dict[str, Task] = {
+    todo.ANALYSE_CLOSE: analyse_close,
+    todo.EVOLVE_CARD: evolve_card,
+    todo.BACKFILL: backfill,
+    todo.CONSOLIDATE_STRANDS: consolidate_strands,
+    todo.UPKEEP: upkeep,
+}
 
 
 @shared_task
 def settle(user_id: str) -> None:
     """Commit what was written without a turn, or could not be committed before. Calls no model."""
-    _in_folder(user_id, lambda folder: settle_folder(folder, now=utc_now()))
+    user = _user(user_id)
+    folder = user and _folder(user)
+    connections.close_all()
+    if folder:
+        renew_strands(folder, now=utc_now())
+        settle_folder(folder, now=utc_now())
+        clear_marker(folder, now=utc_now())
 
 
 @shared_task
@@ -146,13 +177,20 @@ def _sweep_person(user_id: str) -> int:
     return len(jobs)
 
 
-def _in_folder(user_id: str, work: Callable[[MemoryFolder], object]) -> None:
+def _step(user_id: str, slice_id: str, step: str) -> None:
+    """Run a step of a close pass and enqueue what is due after it."""
     user = _user(user_id)
     folder = user and _folder(user)
+    if not user or not folder:
+        return
+    person = access.person_of(user, browser_zone=_zone(folder, slice_id))
     connections.close_all()
-    if folder:
-        work(folder)
+    slice_id = parse_slice_id(slice_id)
+    if closing.run_step(folder, slice_id, step, companion=companion(), person=person, now=utc_now()):
         clear_marker(folder, now=utc_now())
+        for job in due(folder, utc_now()):
+            if isinstance(job, Close):
+                enqueue(user_id, job)
 
 
 def _user(user_id: str) -> User | None:

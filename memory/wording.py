@@ -9,7 +9,7 @@ from django.utils.translation import pgettext_lazy as said
 
 _CLOSED_BY = {
     "time_cap": gettext_lazy("its time was up"),
-    "context_lost": gettext_lazy("it went on from a fresh page"),
+    "context_lost": gettext_lazy("you went on from a fresh page"),
     "capacity": gettext_lazy("it was full"),
     "user_explicit": gettext_lazy("you ended it"),
     "time_silence": gettext_lazy("it had been silent for long"),

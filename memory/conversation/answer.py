@@ -16,6 +16,7 @@ from memory.conversation.inflight import ReplyWriter
 from memory.conversation.outcomes import Outcome, outcome, record_outcome
 from memory.conversation.person import Person
 from memory.conversation.recording import record, record_cognition
+from memory.conversation.remembering import take_evolution, wait_for_last_slice
 from memory.conversation.settle import settle
 from memory.conversation.speaking import Leaving, Reply, Speaker, Stopped, speak
 from memory.folder import todo
@@ -56,7 +57,7 @@ def answer(
     if not ended:
         return
     _enqueue_next(folder, turn, clock(), enqueue)
-    analyse_turn(folder, turn.slice_id, turn.turn_id, now=clock())
+    analyse_turn(folder, turn.slice_id, turn.turn_id, companion=companion, person=person, now=clock())
     settle(folder, now=clock())
 
 
@@ -135,6 +136,8 @@ def _messages(speaker: Speaker, turn: Answer, found: Slice, context: int) -> lis
     state = speaker.folder.state
     system = state.prompt(turn.slice_id)
     if system is None:
+        wait_for_last_slice(speaker, found)
+        found = take_evolution(speaker.folder, turn.slice_id, turn.turn_id)
         system = prompt.system_message(speaker.folder, found, person=speaker.person)
         state.save_prompt(turn.slice_id, system)
     built = prompt.build_messages(

@@ -24,14 +24,15 @@ class Answer:
 
 @dataclass(frozen=True)
 class Close:
-    """A slice has closed and its close work is not done."""
+    """A slice has closed, and this step of its close pass comes next."""
 
     slice_id: str
+    step: str = todo.ANALYSE_CLOSE
 
 
 @dataclass(frozen=True)
 class Settle:
-    """Written files wait for their commit, or commits for git's index."""
+    """Written files wait for their commit, commits for git's index, or strands for a merge that was undone."""
 
 
 Job = Answer | Close | Settle
@@ -40,28 +41,37 @@ LOOK_BACK_SLICES = 200
 
 
 def due(folder: MemoryFolder, now: datetime) -> list[Job]:
-    """The jobs due now: of the replies owed the oldest (each enqueues the next), close work, commits that wait."""
+    """The jobs due now: of the replies owed the oldest (each enqueues the next), a close pass, commits that wait."""
     if not folder.exists():
         return []
     jobs: list[Job] = []
     waiting = owed(recent_slices(folder, now), folder, now)
     jobs.extend(waiting[:1])
-    owing = {answer.slice_id for answer in waiting}
-    for work in folder.state.todo():
-        if (
-            work.what == todo.CLOSE
-            and work.slice_id not in owing
-            and (work.not_before is None or work.not_before <= now)
-        ):
-            jobs.append(Close(work.slice_id))
-    if uncommitted(folder, now) or folder.state.index_due():
+    work = next_close(folder.state.todo(), {answer.slice_id for answer in waiting}, now)
+    if work:
+        jobs.append(Close(work.slice_id, work.step))
+    if uncommitted(folder, now) or folder.state.index_due() or folder.state.strands_due():
         jobs.append(Settle())
     return jobs
 
 
+def next_close(works: list[todo.Work], owing: set[str], now: datetime) -> todo.Work | None:
+    """The close pass to go on with: the one under way, for passes never interleave, else the oldest that is due.
+
+    A slice that owes a reply (`owing`) is not begun yet.
+    """
+    closes = [work for work in works if work.what == todo.CLOSE]
+    under_way = [work for work in closes if work.step != todo.STEPS[0]]
+    ready = [
+        work for work in closes if work.slice_id not in owing and (work.not_before is None or work.not_before <= now)
+    ]
+    return min(under_way or ready, key=lambda work: work.slice_id, default=None)
+
+
 def nothing_due(folder: MemoryFolder, now: datetime) -> bool:
     """Whether the person's pending marker may go: no job now, and none that only waits for its time."""
-    return not due(folder, now) and not folder.state.todo() and not folder.state.touched()
+    waits = any(work.what == todo.CLOSE for work in folder.state.todo())
+    return not waits and not folder.state.touched() and not due(folder, now)
 
 
 def owed(slices: list[Slice], folder: MemoryFolder, now: datetime) -> list[Answer]:
@@ -89,16 +99,17 @@ def is_owed(folder: MemoryFolder, found: Slice, turn_id: str, now: datetime) -> 
 
 
 def uncommitted(folder: MemoryFolder, now: datetime) -> list[str]:
-    """The owners of touched paths whose commit can be made: turns that have ended, and everything that is no turn."""
+    """The owners of touched paths whose commit can be made now."""
     owners = dict.fromkeys(owner for touch in folder.state.touched().values() for owner in touch.owners)
     return [owner for owner in owners if has_ended(folder, owner, now)]
 
 
 def has_ended(folder: MemoryFolder, owner: str, now: datetime) -> bool:
-    """Whether nothing more is to come from this owner: its turn is owed no reply, or it is no turn."""
+    """Whether nothing more is to come from this owner: its turn is owed no reply, its close pass is through."""
     turn = turn_of(owner)
     if turn is None:
-        return True
+        work = todo.close_of(folder.state.todo(), owner.removeprefix("close "))
+        return work is None or work.step == todo.UPKEEP
     try:
         return not is_owed(folder, folder.slice(turn[0]), turn[1], now)
     except (NotThere, Damaged):

@@ -144,12 +144,19 @@ def _closing(folder: MemoryFolder, slice_id: str, by: str, person: Person) -> tu
         raise NotThere(f"no slice {slice_id}")
     found = parse(data, slice_id=slice_id)
     closed = closing.close(found, by=by, language=person.language)
-    works = [work for work in folder.state.todo() if (work.what, work.slice_id) != (todo.CLOSE, slice_id)]
-    folder.state.save_todo([*works, todo.Work(what=todo.CLOSE, slice_id=slice_id)])
+    works = folder.state.todo()
+    work = todo.Work(what=todo.CLOSE, slice_id=slice_id, worth_it=_worth_it(found, todo.verdict_on(works, slice_id)))
+    for what in (todo.CLOSE, todo.VERDICT):
+        works = todo.without(works, slice_id, what)
+    folder.state.save_todo([*works, work])
     frozen = frozen_card_file(slice_id)
     card = Write(path=frozen, found=folder.read(frozen), data=folder.read(CARD) or b"")
     writes = [card, *rewriting.writes(folder, data, found, front=closed, boundary=True)]
     return writes, ClosedBehind(slice_id=slice_id, closed_by=by, focus=closed.focus)
+
+
+def _worth_it(found: Slice, verdict: bool | None) -> bool | None:
+    return True if found.tags or found.open_loops or found.decisions else verdict
 
 
 def _active(found: Collection[Slice | DamagedSlice]) -> Slice | None:

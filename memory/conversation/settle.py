@@ -4,8 +4,9 @@ import logging
 from datetime import datetime
 
 from memory.conversation.due import has_ended, nothing_due
+from memory.folder import derived
 from memory.folder.commits import commit_ready, refresh_index
-from memory.folder.errors import GitError, LockTimeout
+from memory.folder.errors import FolderError, GitError, LockTimeout
 from memory.folder.recover import recover
 from memory.folder.store import MemoryFolder
 
@@ -30,6 +31,17 @@ def settle(folder: MemoryFolder, *, now: datetime) -> str | None:
     if foreign:
         log.warning("a git lock in %s is not ours and is left alone: %s", folder.root.name, foreign)
     return type(foreign).__name__ if foreign else None
+
+
+def renew_strands(folder: MemoryFolder, *, now: datetime) -> None:
+    """Make strands and timeline anew if a merge was undone; before `settle`, so that one commit holds both.
+
+    Takes a second or two in a folder of many years, so no reply waits for it: only the task that settles does it.
+    """
+    try:
+        derived.renew(folder, now=now)
+    except (FolderError, OSError) as error:
+        log.warning("the strands of %s wait to be made anew: %s", folder.root.name, error)
 
 
 def clear_marker(folder: MemoryFolder, *, now: datetime) -> None:

@@ -41,18 +41,36 @@ def commit_files(
     Under files_lock. Raises BranchMoved when the branch moves twice under us, and the other GitErrors.
     """
     ids = {path: blob_id(data) if data is not None else None for path, data in files.items()}
+    try:
+        made = _commit(folder, branch, files, ids, message, now)
+    except BranchMoved:
+        # Somebody committed between our look and our commit, perhaps a git that outlived a killed worker of ours: look
+        # again, and commit on top of theirs what theirs does not hold.
+        branch.head = folder.repository.head()
+        branch.blobs = blobs_at(folder, list(branch.blobs), branch.head)
+        folder.state.save_index_due(folder.state.index_due() | branch.blobs)
+        made = _commit(folder, branch, files, ids, message, now)
+    return made
+
+
+def _commit(
+    folder: MemoryFolder,
+    branch: Branch,
+    files: Mapping[str, bytes | None],
+    ids: Mapping[str, str | None],
+    message: str,
+    now: datetime,
+) -> str | None:
     changes = [Change(path, data) for path, data in files.items() if ids[path] != branch.blobs[path]]
     if not changes:
         return None
-    try:
-        made = folder.repository.commit(changes, message, parent=branch.head, at=now)
-    except BranchMoved:
-        # Somebody committed between our look and our commit: once more, on top of theirs.
-        branch.head = folder.repository.head()
-        made = folder.repository.commit(changes, message, parent=branch.head, at=now)
+    made = folder.repository.commit(changes, message, parent=branch.head, at=now)
     new = {change.path: ids[change.path] for change in changes}
+    committed = folder.state.committed()
+    # What our last commit held says nothing about a path that somebody else's commit has changed since.
+    before = committed if committed and committed.head == branch.head else Committed(branch.head, branch.blobs)
     branch.head = made
     branch.blobs |= new
     folder.state.save_index_due(folder.state.index_due() | new)
-    folder.state.save_committed((folder.state.committed() or Committed()).then(made, new))
+    folder.state.save_committed(before.then(made, new))
     return made

@@ -109,6 +109,17 @@ def render_entry(text: str, receipts: Iterable[Receipt] = ()) -> str:
     return f"- {plain_line(text)} — {proof}" if proof else f"- {plain_line(text)}"
 
 
+def entry_words(line: str) -> str:
+    """Return the words of an entry given as its line: the list mark and the receipts are taken off."""
+    item = _ITEM.match(line)
+    return _split_receipts((line[item.end() :] if item else line).strip())[0]
+
+
+def names_receipt(text: str) -> bool:
+    """Whether the text holds anything that reads, or was meant to read, as a receipt."""
+    return _LIKE_RECEIPT.search(text) is not None or _RECEIPT.search(text) is not None
+
+
 def parse_card(text: str | bytes) -> Card:
     """Read a card. Raises Damaged for bytes that are no UTF-8 and for front matter that cannot be parsed."""
     try:

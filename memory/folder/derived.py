@@ -26,6 +26,8 @@ class Derived:
 
     strands: strands.Strands
     months: dict[str, tuple[Line, ...]]
+    merges: strands.Merges
+    """The merges that were followed."""
     head: str | None
     """The commit that this reflects."""
 
@@ -53,10 +55,14 @@ def rebuild(folder: MemoryFolder) -> Derived:
 def put(folder: MemoryFolder, derived: Derived, *, owner: str, now: datetime) -> None:
     """Write the derived files that differ; under files_lock.
 
-    Turns that were answered while it was made have woven the active slice further: their tags are added again.
+    Turns that were answered while it was made have woven the active slice further: their tags are added again. If a
+    merge was undone or made meanwhile, nothing is written, and it is noted that the strands have to be made anew.
     """
     woven = derived.strands
     merges = folder.merges()
+    if merges != derived.merges:
+        folder.state.save_strands_due(folder.state.strands_due() or owner)
+        return
     for found in folder.newest(RECENT_SLICES):
         if isinstance(found, Slice) and found.active:
             woven = strands.weave(woven, found.tags, found.path, merges)
@@ -71,6 +77,20 @@ def put(folder: MemoryFolder, derived: Derived, *, owner: str, now: datetime) ->
         set_aside_if_corrupt(folder, now=now)
     folder.apply(writes, owner=owner)
     folder.state.save_derived_head(derived.head)
+    if folder.state.strands_due():
+        folder.state.save_strands_due("")
+
+
+def renew(folder: MemoryFolder, *, now: datetime) -> None:
+    """Make the derived files anew if it is noted that they have to be, since a merge was undone.
+
+    Raises Damaged when strand-merges.json cannot be read and GitError when history cannot: they stay due then.
+    """
+    owner = folder.state.strands_due()
+    if owner:
+        made = reconcile(folder)
+        with folder.files_lock(timeout=30.0):
+            put(folder, made, owner=owner, now=now)
 
 
 def set_aside_if_corrupt(folder: MemoryFolder, *, now: datetime) -> bool:
@@ -105,7 +125,7 @@ def _derived(folder: MemoryFolder, again: Iterable[str], head: str | None) -> De
     ]
     newest_end = max((line.end for line in lines.values() if line.end), default=None)
     woven = strands.compute(tagged, merges, newest_end)
-    return Derived(strands=woven, months=timeline.reconcile(months, woven, changed, gone=gone), head=head)
+    return Derived(strands=woven, months=timeline.reconcile(months, woven, changed, gone=gone), merges=merges, head=head)
 
 
 def _month(month: str, lines: tuple[Line, ...]) -> bytes:

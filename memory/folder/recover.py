@@ -3,14 +3,24 @@
 from collections.abc import Mapping
 
 from memory.folder.branch import blobs_at
-from memory.folder.errors import ForeignLock
+from memory.folder.errors import Damaged, ForeignLock, NotThere
 from memory.folder.git import blob_id
 from memory.folder.mending import entries_beyond
-from memory.folder.paths import CARD, MERGES, agent_file, appendix_file, core_file, frozen_card_file
+from memory.folder.paths import CARD, MERGES, agent_file, appendix_file, core_file, frozen_card_file, slice_of_file
 from memory.folder.runstate import Committed
 from memory.folder.slices import Slice
 from memory.folder.store import MemoryFolder
-from memory.folder.touched import CARD_OWNER, Key, Touch, Touched, recovered_owner, turn_owner
+from memory.folder.touched import (
+    CARD_OWNER,
+    Key,
+    Touch,
+    Touched,
+    close_owner,
+    hand_over,
+    recovered_owner,
+    turn_of,
+    turn_owner,
+)
 
 RECENT_SLICES = 3
 MENDED_OWNER = "recovered files"
@@ -28,9 +38,36 @@ def recover(folder: MemoryFolder) -> ForeignLock | None:
     except ForeignLock as lock:
         foreign = lock  # it may not be in the way of our commits at all
     folder.clear_scratch()
+    _give_away_the_unsaid(folder)
     if folder.state.committed() is None:
         _adopt(folder)
     return foreign
+
+
+def _give_away_the_unsaid(folder: MemoryFolder) -> None:
+    """Files written for a message that never came to be on disk get an owner whose commit they can ride in.
+
+    A process killed in the middle of a boundary leaves the slice closed and no message behind it: that is the close's
+    own work then. Without this the message, sent again, would make a second commit of its turn.
+    """
+    listed = folder.state.touched()
+    owners = dict.fromkeys(owner for touch in listed.values() for owner in touch.owners)
+    unsaid = [owner for owner in owners if _is_unsaid(folder, owner)]
+    for owner in unsaid:
+        closed = [id_ for path, touch in listed.items() if touch.boundary == owner and (id_ := slice_of_file(path))]
+        listed = hand_over(listed, owner, close_owner(closed[0]) if closed else MENDED_OWNER)
+    if unsaid:
+        folder.state.save_touched(listed)
+
+
+def _is_unsaid(folder: MemoryFolder, owner: str) -> bool:
+    turn = turn_of(owner)
+    try:
+        return turn is not None and not folder.slice(turn[0]).has(turn[1])
+    except NotThere:
+        return True
+    except Damaged:
+        return False  # a person made it unreadable; the turn may well be in it
 
 
 def _adopt(folder: MemoryFolder) -> None:

@@ -43,6 +43,12 @@ class RunState:
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         return self.directory
 
+    def clear_scratch(self) -> None:
+        """Remove what a killed process left half-written; under files_lock, so that none of it is in use."""
+        # A blob id has no hyphen, and the names that we write for good have no dot in front.
+        for leftover in (*self.directory.glob(".*-*"), *(self.directory / "hand").glob("*-*")):
+            leftover.unlink(missing_ok=True)
+
     def mark_pending(self) -> None:
         """Note, before anything else is done, that there may be work due for this person."""
         self.pending.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -94,6 +100,17 @@ class RunState:
         """Remember which commit the derived files reflect; under files_lock."""
         self._put("derived", head or "")
 
+    def strands_due(self) -> str:
+        """The owner for whose sake the strands have to be made anew before the next close; empty when nobody waits."""
+        try:
+            return (self.directory / "strands").read_bytes().decode("utf-8")
+        except (FileNotFoundError, UnicodeDecodeError):
+            return ""
+
+    def save_strands_due(self, owner: str) -> None:
+        """Note, or with an empty text no longer note, that the strands are behind the merges; under files_lock."""
+        self._put("strands", owner)
+
     def index_due(self) -> dict[str, str | None]:
         """Blob ids that are committed but not in git's index yet."""
         try:
@@ -104,6 +121,37 @@ class RunState:
     def save_index_due(self, blobs: Mapping[str, str | None]) -> None:
         """Replace the list of blob ids that the index lacks; under files_lock."""
         self._put("index", json.dumps(dict(blobs)))
+
+    def backfill_failures(self) -> dict[str, int]:
+        """How often the answer about an old slice was of no use, by slice id."""
+        try:
+            rows = json.loads((self.directory / "backfill").read_text("utf-8"))
+            return {parse_slice_id(slice_id): int(count) for slice_id, count in rows.items()}
+        except (FileNotFoundError, ValueError, TypeError, AttributeError):
+            return {}
+
+    def save_backfill_failures(self, failures: Mapping[str, int]) -> None:
+        """Replace these counts; under files_lock."""
+        self._put("backfill", json.dumps(dict(failures)))
+
+    def evolution(self) -> str:
+        """What card evolutions did that no slice has been told of yet; empty when there is nothing."""
+        try:
+            return (self.directory / "evolution").read_bytes().decode("utf-8")
+        except (FileNotFoundError, UnicodeDecodeError):
+            return ""
+
+    def save_evolution(self, text: str) -> None:
+        """Replace what the next slice is to be told; under files_lock."""
+        self._put("evolution", text)
+
+    def claim_prompt(self, slice_id: str) -> None:
+        """Note that a slice's system message is being made: what comes later is for the next slice. Under files_lock."""
+        self._put(f"prompts/{parse_slice_id(slice_id)}.claimed", "")
+
+    def prompt_claimed(self, slice_id: str) -> bool:
+        """Whether a slice's system message was made or is being made."""
+        return (self.directory / "prompts" / f"{parse_slice_id(slice_id)}.claimed").exists()
 
     def keep_hand(self, blob: str, data: bytes) -> None:
         """Keep bytes of a person aside that our next write covers, until they are committed as theirs."""
@@ -133,6 +181,9 @@ class RunState:
         """Store a slice's system message, flushed: the same bytes are sent until the slice is over."""
         path = self.make() / "prompts"
         path.mkdir(mode=0o700, exist_ok=True)
+        for leftover in path.iterdir():
+            if leftover.suffix not in (".md", ".order"):
+                leftover.unlink(missing_ok=True)  # half-written by a killed worker: only who answers writes here
         flushed.replace(path / f"{parse_slice_id(slice_id)}.md", text.encode(), scratch=path)
 
     def sent_order(self, slice_id: str) -> tuple[Key, ...]:
@@ -151,6 +202,7 @@ class RunState:
         # Renamed into place but not flushed: after a power cut the file is the old one, the new one, or damaged, and
         # each of these is recovered from; a flush here would double the cost of a message.
         target = self.make() / name
+        target.parent.mkdir(mode=0o700, exist_ok=True)
         temporary = target.with_name(f".{target.name}-{os.getpid()}-{secrets.token_hex(4)}")
         temporary.write_text(text, "utf-8")
         temporary.rename(target)

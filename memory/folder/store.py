@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 
 from memory.folder import flushed, git, locks
@@ -16,7 +17,7 @@ from memory.folder import strands as strands_file
 from memory.folder import touched as touched_file
 from memory.folder.card import empty_card
 from memory.folder.clock import stamp
-from memory.folder.errors import Damaged, FolderError, NotThere
+from memory.folder.errors import Damaged, FolderError, HeadBusy, NotThere
 from memory.folder.paths import CARD, MERGES, STRANDS, agent_file, core_file, inside, newest_slice_ids, parse_slice_id
 from memory.folder.runstate import RunState
 from memory.folder.slices import Slice, parse
@@ -48,6 +49,12 @@ class Write:
     appended: int = 0
     entries: tuple[Key, ...] = ()
     boundary: bool = False
+
+
+@lru_cache(maxsize=4)
+def _parsed_strands(data: bytes) -> Strands:
+    """Parsed once while the bytes stay the same: thousands of strands take a tenth of a second. Nobody changes it."""
+    return strands_file.parse_strands(data.decode("utf-8"))
 
 
 class MemoryFolder:
@@ -115,7 +122,7 @@ class MemoryFolder:
     def strands(self) -> Strands:
         """strands.json, empty when there is none; a corrupt file is never taken for an empty one: it raises Damaged."""
         try:
-            return strands_file.parse_strands((self.read(STRANDS) or b"{}").decode("utf-8"))
+            return _parsed_strands(self.read(STRANDS) or b"{}")
         except ValueError as error:
             raise Damaged(STRANDS, str(error)) from error
 
@@ -132,8 +139,14 @@ class MemoryFolder:
         """Make the folder when there is none: a repository and the empty card, which rides in `owner`'s commit."""
         if not self.exists():
             git.create(self.root)
-        if self.read(CARD) is None and self.repository.head() is None:
+        if self.read(CARD) is None and self._is_unborn():
             self.apply([Write(path=CARD, found=None, data=empty_card(name, stamp(now)).encode())], owner=owner)
+
+    def _is_unborn(self) -> bool:
+        try:
+            return self.repository.head() is None
+        except HeadBusy:
+            return False
 
     def apply(self, writes: Sequence[Write], *, owner: str) -> None:
         """Write files in order, listed first as uncommitted work of `owner`; flushed when it returns.
@@ -182,6 +195,7 @@ class MemoryFolder:
 
     def clear_scratch(self) -> None:
         """Remove what a killed process left half-written; under files_lock, so that none of it is in use."""
+        self.state.clear_scratch()
         with suppress(FileNotFoundError):
             for leftover in (self.root / ".git" / "previously").iterdir():
                 leftover.unlink(missing_ok=True)

@@ -6,6 +6,7 @@ read from the slices themselves, so a reader never sees less than the folder hol
 
 import json
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,10 +16,13 @@ from pathlib import Path
 from memory.folder import slices
 from memory.folder.clock import parse_stamp, stamp
 from memory.folder.errors import BadId, Damaged, NotThere, Outside
+from memory.folder.marks import is_floor_summary
 from memory.folder.paths import SLICES, TIMELINE, core_file, inside, month_file, month_of, parse_slice_id, path_of
 from memory.folder.paths import parse_month as month_name
 from memory.folder.slices import Slice
 from memory.folder.strands import load_json
+
+_MAY_BE_FLOOR = re.compile(r'"summary": "[0-9]+ (?:turns?|轮对话)\b')
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -153,9 +157,25 @@ def newest_first(root: Path, *, before: str | None = None) -> Iterator[Line | Da
             listed = {line.id: line for line in month_lines(root, month)}
             for slice_id in sorted({*listed, *ids_of_month(root, month)}, reverse=True):
                 if before is None or slice_id < before:
-                    found = listed.get(slice_id) or _read_line(root, slice_id)
+                    found = listed.get(slice_id) or read_line(root, slice_id)
                     if found is not None:
                         yield found
+
+
+def unmarked(root: Path) -> list[Line]:
+    """Return the closed slices without marks of a model: dry ones, then those with the floor's, each oldest first.
+
+    Months whose text shows no such slice are not parsed: with tens of thousands of slices that is nearly all of them.
+    """
+    found: list[Line] = []
+    for month in sorted(months(root)):
+        try:
+            text = inside(root, month_file(month)).read_bytes().decode("utf-8")
+        except (OSError, UnicodeDecodeError, Outside):
+            continue  # what is not catalogued yet is not old
+        if '"dry": true' in text or _MAY_BE_FLOOR.search(text):
+            found += [line for line in month_lines(root, month) if line.dry or is_floor_summary(line.summary)]
+    return sorted(found, key=lambda line: (not line.dry, line.id))
 
 
 def line_for(root: Path, slice_id: str) -> Line | DamagedSlice:
@@ -175,7 +195,7 @@ def lines_for(root: Path, slice_ids: Iterable[str]) -> dict[str, Line | DamagedS
     for month, ids in wanted.items():
         listed = {line.id: line for line in month_lines(root, month)}
         for slice_id in ids:
-            found = listed.get(slice_id) or _read_line(root, slice_id)
+            found = listed.get(slice_id) or read_line(root, slice_id)
             if found is not None:
                 lines[slice_id] = found
     return lines
@@ -254,8 +274,11 @@ def month_lines(root: Path, month: str) -> tuple[Line, ...]:
     return lines if all(line.id.startswith(month) for line in lines) else ()
 
 
-def _read_line(root: Path, slice_id: str) -> Line | DamagedSlice | None:
-    """Return the line of a slice as its core.md has it now, None when there is no core.md."""
+def read_line(root: Path, slice_id: str) -> Line | DamagedSlice | None:
+    """Return the line of a slice as its core.md has it now, None when there is no core.md.
+
+    Its `strands` are not resolved: only strands.json knows them.
+    """
     file = core_file(slice_id)
     try:
         return line_of(slices.parse(inside(root, file).read_bytes(), slice_id=slice_id))
@@ -275,11 +298,11 @@ def months(root: Path) -> set[str]:
     return {name for name in names if _is_real(month_name, name)}
 
 
-def ids_of_month(root: Path, month: str) -> list[str]:
-    """Return the ids of a month for which there is a directory, whatever it holds."""
+def ids_of_month(root: Path, month: str, *, known: Collection[str] = ()) -> list[str]:
+    """Return the ids of a month for which there is a directory, whatever it holds; `known` ones need no look."""
     directory = root / SLICES / month.replace("-", "/")
     names = [f"{month}-{day}-{minute}" for day in _directories(directory) for minute in _directories(directory / day)]
-    return [name for name in names if _is_real(parse_slice_id, name)]
+    return [name for name in names if name in known or _is_real(parse_slice_id, name)]
 
 
 def _directories(directory: Path) -> list[str]:

@@ -12,34 +12,38 @@ from memory.folder.clock import parse_stamp, stamp
 from memory.folder.paths import parse_slice_id
 
 CLOSE = "close"
-"""The work after a boundary: marks, strands, timeline, one commit."""
+"""The work after a boundary."""
+VERDICT = "verdict"
+"""Nothing to do: what the turns of a slice that is still open said about whether it is worth remembering."""
+
+ANALYSE_CLOSE = "analyse_close"
+EVOLVE_CARD = "evolve_card"
+BACKFILL = "backfill"
+CONSOLIDATE_STRANDS = "consolidate_strands"
+UPKEEP = "upkeep"
+STEPS = (ANALYSE_CLOSE, EVOLVE_CARD, BACKFILL, CONSOLIDATE_STRANDS, UPKEEP)
+"""The steps of a close pass in their order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """One piece of work that is due."""
+    """One entry: for a close its next step, how often its analysis has failed, and when it is tried again.
+
+    `worth_it` says whether the slice is worth remembering; None while nobody has said.
+    """
 
     what: str
     slice_id: str
+    step: str = ANALYSE_CLOSE
     attempts: int = 0
     not_before: datetime | None = None
-    worth_it: bool = False
+    worth_it: bool | None = None
 
 
 def load(path: Path) -> list[Work]:
-    """The work listed, oldest first; an absent or damaged list is empty (due work is found again from the files)."""
+    """The work listed, in the order of its closes; an absent or damaged list is empty."""
     try:
-        rows = json.loads(path.read_text("utf-8"))
-        return [
-            Work(
-                what=str(row["what"]),
-                slice_id=parse_slice_id(row["slice_id"]),
-                attempts=int(row["attempts"]),
-                not_before=parse_stamp(row["not_before"]) if row["not_before"] else None,
-                worth_it=bool(row["worth_it"]),
-            )
-            for row in rows
-        ]
+        return [_work(row) for row in json.loads(path.read_text("utf-8"))]
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         return []
 
@@ -48,3 +52,32 @@ def render(works: list[Work]) -> str:
     """The list as its file."""
     rows = [asdict(work) | {"not_before": stamp(work.not_before) if work.not_before else None} for work in works]
     return json.dumps(rows)
+
+
+def close_of(works: list[Work], slice_id: str) -> Work | None:
+    """The close work of a slice."""
+    return next((work for work in works if work.what == CLOSE and work.slice_id == slice_id), None)
+
+
+def verdict_on(works: list[Work], slice_id: str) -> bool | None:
+    """What the turns of an open slice said: worth remembering, not worth it, or nothing yet."""
+    return next((work.worth_it for work in works if work.what == VERDICT and work.slice_id == slice_id), None)
+
+
+def without(works: list[Work], slice_id: str, what: str) -> list[Work]:
+    """The list less one kind of entry about a slice."""
+    return [work for work in works if (work.slice_id, work.what) != (slice_id, what)]
+
+
+def _work(row: dict[str, object]) -> Work:
+    worth_it, step = row["worth_it"], row["step"]
+    if step not in STEPS or worth_it not in (True, False, None):
+        raise ValueError("no entry of a work list")
+    return Work(
+        what=str(row["what"]),
+        slice_id=parse_slice_id(str(row["slice_id"])),
+        step=str(step),
+        attempts=int(str(row["attempts"])),
+        not_before=parse_stamp(str(row["not_before"])) if row["not_before"] else None,
+        worth_it=None if worth_it is None else bool(worth_it),
+    )

@@ -74,6 +74,18 @@ def note(
     }
 
 
+def hand_over(touched: Touched, owner: str, to: str) -> Touched:
+    """The list with one owner's writes as another's."""
+    return {
+        path: replace(
+            touch,
+            owners=tuple(dict.fromkeys(to if each == owner else each for each in touch.owners)),
+            boundary=to if touch.boundary == owner else touch.boundary,
+        )
+        for path, touch in touched.items()
+    }
+
+
 def parse(text: str) -> Touched:
     """The list from its file; raises ValueError when it is damaged."""
     try:

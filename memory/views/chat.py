@@ -160,17 +160,16 @@ def _received(
         told = [*told, notices.damaged(received.damaged)]
     if not request.htmx:  # type: ignore[attr-defined]
         return page(request, folder, person, {*shown, *turn_ids(found)}, told=told)
-    busy = [notice for notice in notices.of_folder(folder, ()) if notice not in told]
     runs = missing(found, {*shown, received.turn_id})
     between = [run for run in runs if run[0] not in (None, received.turn_id)]
     before = [entry for follower, run in runs if follower == received.turn_id for entry in run]
     turn = transcript.turn(found, _said(found, received.turn_id))
     again = received.turn_id in shown
-    if before and set(shown) & set(turn_ids(found)):
+    if before and shown:
         told = [*told, notices.elsewhere(found.path, received.turn_id)]
     items: list[Item] = []
-    if received.closed:
-        items.append(transcript.edge(transcript.slice(received.closed.slice_id)))
+    if closed := _closed_behind(received, transcript, shown):
+        items.append(transcript.edge(closed))
     if not again and (day := _new_day(transcript, shown, turn)):
         items.append(day)
     items += [transcript.turn(found, entry) for entry in before]
@@ -184,7 +183,7 @@ def _received(
         ],
         "composer": _composer(transcript, {*shown, *turn_ids(found)}),
         "age": age(found, person, now),
-        "notices": [*told, *busy],
+        "notices": [*told, *notices.of_folder(folder, ())],
         "spine": _spine_when_changed(folder, person, found),
     }
     return render(request, "memory/_answer.html", context)
@@ -204,7 +203,8 @@ def _ended(
     transcript = Transcript(folder, folder.newest(LOOK_BACK), person, utc_now())
     context = {
         "items": [transcript.edge(transcript.slice(closed.slice_id))] if closed else [],
-        "composer": _composer(transcript, shown),
+        # With its slice the conversation on this page is over: the next message begins another one.
+        "composer": _composer(transcript, () if closed else shown),
         "age": None,
         "notices": told,
         "spine": spine.build(folder, person, spine.newest(folder)),
@@ -248,6 +248,14 @@ def _why_not_taken(error: Exception) -> str:
 
 def _said(found: Slice, turn_id: str) -> Entry:
     return next(entry for entry in found.person_entries if entry.turn_id == turn_id)
+
+
+def _closed_behind(received: Received, transcript: Transcript, shown: Collection[str]) -> Slice | None:
+    """The slice whose end a page has to show: closed by this message, or by another page in the meantime."""
+    if received.closed:
+        return transcript.slice(received.closed.slice_id)
+    last = last_shown(transcript.slices, shown)
+    return last[0] if last and not last[0].active and last[0].slice_id != received.slice_id else None
 
 
 def _new_day(transcript: Transcript, shown: Collection[str], turn: Turn) -> Day | None:

@@ -6,7 +6,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from memory import access
 from memory.conversation.due import Answer, Settle
-from memory.conversation.outcomes import Outcome, record_outcome, reopen, request_stop
+from memory.conversation.interrupt import stop_reply, try_again
 from memory.conversation.receive import LOOK_BACK
 from memory.folder.clock import utc_now
 from memory.folder.errors import Damaged, NotThere
@@ -15,7 +15,7 @@ from memory.folder.store import MemoryFolder
 
 from .chat import page
 from .signed_in import signed_in
-from .transcript import FinishedReply, OpenReply, QueuedReply, Reply, Transcript, reply_of, turn_ids
+from .transcript import OpenReply, Reply, Transcript, turn_ids
 from .work import hand_over
 
 
@@ -37,16 +37,10 @@ def reply(request: HttpRequest, slice_path: str, turn_id: str) -> HttpResponse:
 def reply_stop(request: HttpRequest, slice_path: str, turn_id: str) -> HttpResponse:
     """Stop a reply: one being written ends at its next piece and says so itself, one not begun is over at once."""
     folder, found = _turn(request, slice_path, turn_id)
-    now = utc_now()
-    match reply_of(folder, found, turn_id, now, waits=True):
-        case QueuedReply():
-            request_stop(folder.state.directory, found.slice_id, turn_id)
-            record_outcome(folder.state.directory, found.slice_id, turn_id, Outcome("stopped", "", now))
-            hand_over(request.user, [Settle()])
-        case OpenReply():
-            request_stop(folder.state.directory, found.slice_id, turn_id)
-            if request.htmx:  # type: ignore[attr-defined]
-                return HttpResponse(status=204)
+    if stop_reply(folder, found.slice_id, turn_id, now=utc_now()):
+        hand_over(request.user, [Settle()])
+    elif isinstance(_stands(request, folder, found, turn_id), OpenReply) and request.htmx:  # type: ignore[attr-defined]
+        return HttpResponse(status=204)  # the stream that the page listens to says how it ended
     return _answer(request, folder, found, turn_id)
 
 
@@ -55,11 +49,7 @@ def reply_stop(request: HttpRequest, slice_path: str, turn_id: str) -> HttpRespo
 def reply_again(request: HttpRequest, slice_path: str, turn_id: str) -> HttpResponse:
     """Try again: a reply that was stopped or failed is owed once more. Pressing it twice is pressing it once."""
     folder, found = _turn(request, slice_path, turn_id)
-    now = utc_now()
-    current = reply_of(folder, found, turn_id, now)
-    if isinstance(current, FinishedReply) and current.entry is None:
-        folder.state.mark_pending()
-        reopen(folder.state.directory, found.slice_id, turn_id)
+    if try_again(folder, found.slice_id, turn_id):
         hand_over(request.user, [Answer(found.slice_id, turn_id)])
     return _answer(request, folder, found, turn_id)
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
@@ -10,7 +10,7 @@ from memory import access, wording
 from memory.conversation.due import due
 from memory.conversation.receive import end_slice
 from memory.folder.clock import local, local_day, utc_now
-from memory.folder.errors import Damaged, LockTimeout
+from memory.folder.errors import Damaged, LockTimeout, Outside
 from memory.folder.paths import core_file, id_of, minute_of
 from memory.folder.slices import Slice
 from memory.folder.store import MemoryFolder
@@ -36,11 +36,11 @@ class Round:
 def slice_page(request: HttpRequest, slice_path: str) -> HttpResponse:
     """The page of one slice. A damaged one is shown raw, with its path and what is wrong."""
     folder = access.folder_of(request.user)
-    raw = _raw(folder, slice_path)
     try:
         found = access.slice_or_404(folder, slice_path)
     except Damaged as damage:
         slice_id = id_of(slice_path)
+        raw = _raw(folder, slice_path)
         context = {"damage": damage, "raw": raw, "path": slice_path, "start": minute_of(slice_id), "zone": "UTC"}
         return render(request, "memory/slice_damaged.html", context)
     view = "raw" if request.GET.get("view") == "raw" else "conversation"
@@ -48,7 +48,7 @@ def slice_page(request: HttpRequest, slice_path: str) -> HttpResponse:
     context = {
         "slice": found,
         "view": view,
-        "raw": raw if view == "raw" else "",
+        "raw": _raw(folder, slice_path) if view == "raw" else "",
         "rounds": _rounds(folder, found) if view == "conversation" else [],
         "end": end,
         "same_day": local_day(end, found.timezone) == local_day(found.start, found.timezone),
@@ -65,11 +65,14 @@ def slice_page(request: HttpRequest, slice_path: str) -> HttpResponse:
 def slice_raw(request: HttpRequest, slice_path: str) -> HttpResponse:
     """The Markdown file as it is on disk, to keep."""
     folder = access.folder_of(request.user)
-    data = folder.read(core_file(id_of(slice_path)))
+    try:
+        data = folder.read(core_file(id_of(slice_path)))
+    except Outside as error:
+        raise Http404 from error
     if data is None:
-        access.slice_or_404(folder, slice_path)
+        raise Http404
     return HttpResponse(
-        data or b"",
+        data,
         content_type="text/markdown; charset=utf-8",
         headers={
             "Content-Disposition": f'attachment; filename="{id_of(slice_path)}.md"',

@@ -6,6 +6,7 @@ Each thing names the template that shows it, so a page is a list of them. Times 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from functools import partial
 from typing import ClassVar
 
 from django.utils.safestring import SafeString
@@ -169,15 +170,15 @@ def reply_of(folder: MemoryFolder, found: Slice, turn_id: str, now: datetime, *,
     """Where the reply to a turn stands; `waits` when an earlier turn is owed one. Raises BadId and NotThere."""
     run = folder.state.directory
     state = fold(read_events(run, found.slice_id, turn_id)[0])
-    over = {"path": found.path, "turn_id": turn_id, "zone": found.timezone}
+    over = partial(FinishedReply, path=found.path, turn_id=turn_id, zone=found.timezone, state=state)
     match reply_status(run, found, turn_id, now, state):
         case Answered(entry=entry):
             stopped = state.ended is not None and state.ended.how == "stopped"
-            return FinishedReply(**over, outcome="stopped" if stopped else "answered", entry=entry, state=state)
+            return over(outcome="stopped" if stopped else "answered", entry=entry)
         case Stopped(text=text):
-            return FinishedReply(**over, outcome="stopped", unfinished=text, state=state)
+            return over(outcome="stopped", unfinished=text)
         case Failed(code=code, text=text):
-            return FinishedReply(**over, outcome="failed", code=code, unfinished=text, state=state)
+            return over(outcome="failed", code=code, unfinished=text)
         case Queued() if waits:
             return QueuedReply(path=found.path, turn_id=turn_id)
         case Running() | Delayed() | Queued():

@@ -7,12 +7,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from memory.conversation.answer import answer
-from memory.conversation.close import consolidate_strands, upkeep
+from memory.conversation.close import run_step
 from memory.conversation.companion import Companion
 from memory.conversation.due import Answer, Close, Job, Settle, due
 from memory.conversation.person import Person
 from memory.conversation.receive import Ended, NothingOpen, Received, receive
 from memory.conversation.settle import settle
+from memory.folder import todo
 from memory.folder.closing import Limits
 from memory.folder.paths import agent_file, core_file
 from memory.folder.slices import Slice
@@ -88,12 +89,22 @@ class Talk:
             match job:
                 case Answer(slice_id, turn_id):
                     self.answer(Received(slice_id=slice_id, turn_id=turn_id, at=self.clock, existed=True))
-                case Close(slice_id):
-                    consolidate_strands(self.folder, slice_id, now=self.clock)
-                    upkeep(self.folder, now=self.clock)
+                case Close(slice_id, step):
+                    self.close_pass(slice_id, step)
                 case Settle():
                     settle(self.folder, now=self.clock)
         return jobs
+
+    def close_pass(self, slice_id: str, step: str = todo.ANALYSE_CLOSE) -> None:
+        """Run a close pass from this step on, as the worker's tasks do one after the other."""
+        for name in todo.STEPS[todo.STEPS.index(step) :]:
+            self.step(slice_id, name)
+
+    def step(self, slice_id: str, name: str) -> bool:
+        """Run one step of a close pass; whether it was its turn."""
+        return run_step(
+            self.folder, slice_id, name, companion=self.companion, person=self.person, now=self.clock
+        )
 
     def slice(self, slice_id: str) -> Slice:
         return self.folder.slice(slice_id)

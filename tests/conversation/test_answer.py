@@ -21,14 +21,17 @@ from memory.folder.paths import CARD
 from memory.llm.client import ModelServer
 from tests.conversation.talk import Talk
 from tests.model_server.answers import Answer, Rule, error_body
+from tests.model_server.book import ANALYST
 from tests.model_server.fixture import ModelServerProcess
 
 Connect = Callable[..., ModelServer]
 
+TALKER = "talker"
+
 
 @pytest.fixture
 def talk(tmp_path: Path, connect: Connect) -> Talk:
-    return Talk(tmp_path, Companion(model=connect(), pauses=(0.01, 0.02)))
+    return Talk(tmp_path, Companion(model=connect(analyst=ANALYST), pauses=(0.01, 0.02)))
 
 
 def state_of(talk: Talk, taken: Received) -> Any:
@@ -65,7 +68,7 @@ def test_every_request_extends_the_one_before(talk: Talk, model_server: ModelSer
         model_server.script(Answer(text=f"reply {number}"))
         talk.say(f"message {number}")
         talk.later(minutes=2)
-    sent = [body["messages"] for body in model_server.requests()]
+    sent = [body["messages"] for body in model_server.requests(TALKER)]
     for before, after in itertools.pairwise(sent):
         assert after[: len(before)] == before
     assert [message["content"] for message in sent[-1][1:]] == [
@@ -82,7 +85,7 @@ def test_the_system_message_is_frozen_at_birth(tmp_path: Path, talk: Talk, model
     other = Talk(tmp_path, talk.companion, language="zh-hans", timezone="Europe/Lisbon", limits=limits(60, 100))
     other.clock, other.shown = talk.clock, talk.shown
     other.say("Two #worktop")
-    systems = [body["messages"][0] for body in model_server.requests()]
+    systems = [body["messages"][0] for body in model_server.requests(TALKER)]
     assert len(systems) == 2
     assert systems[0] == systems[1]
     assert systems[0]["role"] == "system"
@@ -97,7 +100,7 @@ def test_reasoning_goes_to_agent_md_and_nowhere_else(talk: Talk, model_server: M
     model_server.script(Answer(text=f"<think>again {marker}</think>Good."))
     assert reply(talk, talk.say("Two")) == "Good."
     talk.say("Three")
-    assert not any(marker in json.dumps(body) for body in model_server.requests())
+    assert not any(marker in json.dumps(body) for body in model_server.requests(TALKER))
 
 
 def test_tools_are_run_and_their_errors_stay_out_of_later_turns(talk: Talk, model_server: ModelServerProcess) -> None:
@@ -113,10 +116,10 @@ def test_tools_are_run_and_their_errors_stay_out_of_later_turns(talk: Talk, mode
     block = talk.agent(taken.slice_id).read_text()
     assert "- `current_time`() → ok\n" in block
     assert '- `read_slice`(slice_id: "../../../etc/passwd") → error: no such slice\n' in block
-    second = model_server.requests()[1]["messages"]
+    second = model_server.requests(TALKER)[1]["messages"]
     assert [message["role"] for message in second[2:]] == ["assistant", "tool", "tool"]
     talk.say("Thanks")
-    assert "no such slice" not in json.dumps(model_server.requests()[-1])
+    assert "no such slice" not in json.dumps(model_server.requests(TALKER)[-1])
     assert talk.slice(taken.slice_id).turn_count == 2
 
 
@@ -126,7 +129,7 @@ def test_a_model_that_never_stops_calling_tools_is_made_to_answer(talk: Talk, mo
         Rule(answers=[Answer(text="Enough.")], has_tools=False),
     )
     assert reply(talk, talk.say("Go")) == "Enough."
-    assert len(model_server.requests()) == 21
+    assert len(model_server.requests(TALKER)) == 21
 
 
 def test_a_tool_call_written_as_text_is_text(talk: Talk, model_server: ModelServerProcess) -> None:
@@ -134,13 +137,13 @@ def test_a_tool_call_written_as_text_is_text(talk: Talk, model_server: ModelServ
     model_server.script(Answer(text=written))
     taken = talk.say("Go")
     assert reply(talk, taken) == written
-    assert len(model_server.requests()) == 1
+    assert len(model_server.requests(TALKER)) == 1
 
 
 def test_a_second_delivery_does_nothing(talk: Talk, model_server: ModelServerProcess) -> None:
     taken = talk.say("One")
     talk.answer(taken)
-    assert len(model_server.requests()) == 1
+    assert len(model_server.requests(TALKER)) == 1
     assert len(talk.subjects()) == 1
 
 
@@ -154,7 +157,7 @@ def test_two_workers_at_once_write_one_reply(talk: Talk, model_server: ModelServ
     model_server.release()
     first.join()
     assert reply(talk, taken) == "One reply."
-    assert len(model_server.requests()) == 1
+    assert len(model_server.requests(TALKER)) == 1
 
 
 def test_messages_sent_meanwhile_wait_in_order(talk: Talk, model_server: ModelServerProcess) -> None:
@@ -166,7 +169,7 @@ def test_messages_sent_meanwhile_wait_in_order(talk: Talk, model_server: ModelSe
     assert talk.jobs[-1] == OwedAnswer(third.slice_id, third.turn_id)
     talk.answer(third)
     assert not owed([talk.slice(first.slice_id)], talk.folder, talk.clock)
-    asked = [body["messages"][-1]["content"] for body in model_server.requests()]
+    asked = [body["messages"][-1]["content"] for body in model_server.requests(TALKER)]
     assert asked == ["one", "two", "three"]
     assert talk.subjects() == [f"turn {taken.turn_id}: {word}" for taken, word in
                                ((first, "one"), (second, "two"), (third, "three"))]  # fmt: skip
@@ -200,15 +203,15 @@ def test_trouble_with_the_model_has_an_outcome(
     assert state_of(talk, taken).ended.how == "failed"
     assert talk.subjects() == [f"turn {taken.turn_id}: Hello"]
     assert not due(talk.folder, talk.clock)
-    asked = len(model_server.requests())
+    asked = len(model_server.requests(TALKER))
     for _ in range(3):
         assert talk.sweep() == []
-    assert len(model_server.requests()) == asked
+    assert len(model_server.requests(TALKER)) == asked
     talk.check_sound()
 
 
 def test_a_server_that_is_not_there(tmp_path: Path, connect: Connect) -> None:
-    talk = Talk(tmp_path, Companion(model=connect(url="http://127.0.0.1:9"), pauses=(0.01,)))
+    talk = Talk(tmp_path, Companion(model=connect(url="http://127.0.0.1:9", analyst=ANALYST), pauses=(0.01,)))
     taken = talk.say("Hello")
     assert ended(talk, taken) == ("failed", "unreachable")
     assert talk.slice(taken.slice_id).entries[0].content == "Hello"
@@ -216,7 +219,7 @@ def test_a_server_that_is_not_there(tmp_path: Path, connect: Connect) -> None:
 
 def test_a_silent_server_times_out(tmp_path: Path, connect: Connect, model_server: ModelServerProcess) -> None:
     model_server.rules(Rule(answers=[Answer(text="late", hang_after=-1)]))
-    talk = Talk(tmp_path, Companion(model=connect(first=0.2), pauses=()))
+    talk = Talk(tmp_path, Companion(model=connect(first=0.2, analyst=ANALYST), pauses=()))
     assert ended(talk, talk.say("Hello")) == ("failed", "timed_out")
 
 
@@ -243,7 +246,7 @@ def test_a_broken_stream_leaves_an_unfinished_reply_and_can_be_tried_again(
     assert talk.sweep() == [OwedAnswer(taken.slice_id, taken.turn_id)]
     assert reply(talk, taken) == "whole"
     assert talk.subjects() == [f"turn {taken.turn_id}: Hello", f"turn {taken.turn_id}, again: Hello"]
-    assert "half a reply" not in json.dumps(model_server.requests()[-1])
+    assert "half a reply" not in json.dumps(model_server.requests(TALKER)[-1])
 
 
 def test_stopped_in_the_middle_keeps_what_came(talk: Talk, model_server: ModelServerProcess) -> None:
@@ -272,7 +275,7 @@ def test_stopped_before_the_first_word_is_never_asked_again(talk: Talk, model_se
     assert ended(talk, taken) == ("stopped", "")
     for _ in range(3):
         assert talk.sweep() == []
-    assert len(model_server.requests()) == 1
+    assert len(model_server.requests(TALKER)) == 1
     assert talk.subjects() == [f"turn {taken.turn_id}: Hello"]
 
 
@@ -299,7 +302,7 @@ def test_a_reply_is_owed_for_a_day(talk: Talk, model_server: ModelServerProcess)
     talk.receive("Hello")
     talk.later(hours=24, minutes=1)
     talk.sweep()
-    assert not model_server.requests()
+    assert not model_server.requests(TALKER)
     assert len(talk.subjects()) == 1
     talk.check_sound()
 
@@ -362,13 +365,13 @@ def test_the_model_gone_for_good_still_keeps_every_word(tmp_path: Path) -> None:
 def test_the_budget_of_an_ordinary_turn_is_one_call(talk: Talk, model_server: ModelServerProcess) -> None:
     for number in range(5):
         talk.say(f"message {number}")
-    assert len(model_server.requests()) == 5
+    assert len(model_server.requests(TALKER)) == 5
 
 
 def test_an_overflowing_slice_leaves_out_whole_turns_and_says_so(
     tmp_path: Path, connect: Connect, model_server: ModelServerProcess
 ) -> None:
-    talk = Talk(tmp_path, Companion(model=connect(context=8_000), pauses=()))
+    talk = Talk(tmp_path, Companion(model=connect(context=8_000, analyst=ANALYST), pauses=()))
     model_server.context(8_000)
     for number in range(12):
         taken = talk.say(f"{number}: " + "words and more words " * 200)

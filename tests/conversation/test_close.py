@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from memory.conversation.close import consolidate_strands
 from memory.conversation.due import Answer, Close, due
-from memory.folder import derived
+from memory.folder import derived, todo
 from memory.folder.paths import STRANDS, month_file
 from memory.folder.strands import render_strands
 from memory.folder.timeline import Line, catalogue, render_month
@@ -77,7 +76,7 @@ def test_a_slice_that_owes_a_reply_is_not_worked_on_yet(talk: Talk) -> None:
     talk.later(minutes=40)
     second = talk.receive("Later")
     assert due(talk.folder, talk.clock) == [Answer(first.slice_id, first.turn_id)]
-    assert not consolidate_strands(talk.folder, first.slice_id, now=talk.clock)
+    assert not talk.step(first.slice_id, todo.ANALYSE_CLOSE)
     talk.answer(first)
     assert Close(first.slice_id) in talk.jobs
     assert talk.jobs[0] == Answer(second.slice_id, second.turn_id)
@@ -101,7 +100,7 @@ def test_a_second_delivery_changes_nothing(talk: Talk) -> None:
     talk.say("Two")
     talk.sweep()
     commits = talk.subjects()
-    assert not consolidate_strands(talk.folder, taken.slice_id, now=talk.clock)
+    assert not talk.step(taken.slice_id, todo.ANALYSE_CLOSE)
     assert talk.subjects() == commits
 
 
