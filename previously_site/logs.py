@@ -35,6 +35,8 @@ def configuration(log_format: str) -> dict[str, Any]:
         "loggers": {
             # Replaces Django's own handlers, of which one would mail request bodies.
             "django": {"handlers": [], "level": "INFO", "propagate": True},
+            # A page that is not there, or a form filled in wrongly, is the visitor's affair, and its path theirs too.
+            "django.request": {"level": "ERROR"},
             # Their lines for every start, stop and task say nothing that ours do not.
             "celery": {"level": "WARNING"},
             "kombu": {"level": "WARNING"},

@@ -123,6 +123,7 @@ ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_FORMS = {"signup": "accounts.forms.SignupForm"}
 ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_REAUTHENTICATION_METHODS = ["password", "mfa"]
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "Previously: "
 # An address is proved by a message to it, which takes a server that can send one.
 ACCOUNT_EMAIL_VERIFICATION = "mandatory" if PREVIOUSLY.email_url else "none"

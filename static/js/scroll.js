@@ -17,17 +17,19 @@ window.addEventListener("scroll", () => {
   if (following) newer.hidden = true;
 }, { passive: true });
 
-new ResizeObserver(() => {
+const sizes = new ResizeObserver((changes) => {
+  if (!transcript.childElementCount) return;
   if (following) toEnd();
-  else if (transcript.querySelector(".entry.live")) newer.hidden = false;
-}).observe(transcript);
+  else if (changes.some((change) => change.target === transcript)) newer.hidden = !transcript.querySelector(".entry.live");
+});
+sizes.observe(transcript);
+sizes.observe(document.querySelector(".foot"));
 
 newer.addEventListener("click", () => {
   toEnd();
   document.getElementById("text").focus();
 });
 
-document.getElementById("composer").addEventListener("htmx:afterSwap", toEnd);
 transcript.addEventListener("htmx:afterSwap", (event) => {
   if (event.detail.requestConfig?.elt?.id === "composer") toEnd();
 });

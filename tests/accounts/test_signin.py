@@ -84,6 +84,7 @@ def test_without_a_mail_server_the_reset_page_says_so(client, alice):
 
 def test_a_password_is_reset_by_mail(client, alice, previously, mailoutbox):
     previously(email_url="smtp://mail.example.org")
+    assert '<input type="email"' in client.get("/accounts/password/reset/").content.decode()
     answer = client.post("/accounts/password/reset/", {"email": "alice@example.org"}, follow=True)
     assert "Look into your mailbox" in answer.content.decode()
     [message] = mailoutbox
