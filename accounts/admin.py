@@ -1,5 +1,6 @@
 """People in the administration: accounts are made, changed and closed here; preferences stay the person's own."""
 
+from functools import partial
 from typing import Any
 
 from allauth.account.models import EmailAddress
@@ -8,9 +9,12 @@ from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.forms import BaseUserCreationForm, UserChangeForm
 from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from accounts import leaving
 from accounts.forms import CalledField
 from accounts.models import User, normal_email
 
@@ -63,3 +67,11 @@ class UserAdmin(DjangoUserAdmin):
             EmailAddress.objects.update_or_create(
                 user=obj, email=obj.email, defaults={"verified": True, "primary": True}
             )
+
+    def delete_model(self, request: HttpRequest, obj: User) -> None:
+        # Only then: this page's transaction must not hide from others that the account is gone.
+        transaction.on_commit(partial(leaving.leave, obj))
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        for person in queryset:
+            transaction.on_commit(partial(leaving.leave, person))

@@ -25,6 +25,12 @@ def administrator_exists() -> bool:
     return User.objects.filter(is_superuser=True, is_active=True).exists()
 
 
+def is_last_administrator(person: User) -> bool:
+    """Whether this person administers the server, and nobody else does."""
+    others = User.objects.filter(is_superuser=True, is_active=True).exclude(pk=person.pk)
+    return person.is_superuser and not others.exists()
+
+
 def issue(now: datetime) -> str:
     """A fresh link, as a path on this server; earlier ones stop working."""
     token = secrets.token_urlsafe(32)

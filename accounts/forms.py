@@ -76,23 +76,46 @@ class PreferencesForm(forms.ModelForm):
         widget=forms.TextInput(attrs={"list": "zones", "autocomplete": "off", "spellcheck": "false"}),
     )
 
+    model = forms.ChoiceField(label=_("Model"), required=False)
+
     class Meta:
         model = User
-        fields = ("called", "timezone", "language", "theme", "slice_minutes", "slice_turns")
+        fields = ("called", "timezone", "language", "theme", "slice_minutes", "slice_turns", "model", "effort")
         labels = {
             "slice_minutes": _("Minutes in a slice"),
             "slice_turns": _("Turns in a slice"),
             "language": _("Language"),
             "theme": _("Theme"),
+            "effort": _("Effort"),
         }
         help_texts = {
-            "slice_minutes": _("From 5 to 120. So long after its first message a slice ends with your next one."),
-            "slice_turns": _("From 5 to 100. So many turns fit into one slice."),
+            "slice_minutes": _(
+                "From 5 to 120. A conversation is remembered in slices. The first message you send when so many minutes"
+                " have passed since a slice began closes it and opens the next; nothing happens while you are silent."
+            ),
+            "slice_turns": _(
+                "From 5 to 100. A turn is a message of yours and its reply. A slice that holds so many is full, and your"
+                " next message opens another."
+            ),
+            "effort": _("How much the model thinks before it replies, if it can. More takes longer."),
         }
         widgets = {
             "slice_minutes": forms.NumberInput(attrs={"min": 5, "max": 120}),
             "slice_turns": forms.NumberInput(attrs={"min": 5, "max": 100}),
         }
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        configured = settings.PREVIOUSLY
+        usual = _("The one of this server (%(model)s)") % {"model": configured.model}
+        others = [name for name in configured.models_allowed if name != configured.model]
+        self.fields["model"].choices = [("", usual), *((name, name) for name in others)]  # type: ignore[attr-defined]
+        if self.instance.model not in others:
+            self.initial["model"] = ""  # no longer allowed, or the server's own by now
+        if not others:
+            del self.fields["model"]
+        if not configured.model:
+            del self.fields["effort"]
 
     def clean_timezone(self) -> str:
         zone: str = self.cleaned_data["timezone"]

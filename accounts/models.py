@@ -47,6 +47,13 @@ class Theme(models.TextChoices):
     DARK = "dark", _("Dark")
 
 
+class Effort(models.TextChoices):
+    USUAL = "", _("As the model has it")
+    LOW = "low", _("Little")
+    MEDIUM = "medium", _("Some")
+    HIGH = "high", _("Much")
+
+
 class User(AbstractBaseUser, PermissionsMixin):
     """A person. The UUID names the memory folder, so nothing that a person can choose ever becomes a path."""
 
@@ -62,6 +69,8 @@ class User(AbstractBaseUser, PermissionsMixin):
     slice_turns = models.PositiveSmallIntegerField(
         _("turns in a slice"), default=50, validators=[MinValueValidator(5), MaxValueValidator(100)]
     )
+    model = models.CharField(_("model"), max_length=200, blank=True)  # '' is the server's own choice
+    effort = models.CharField(_("effort"), max_length=6, choices=Effort.choices, default=Effort.USUAL, blank=True)
     is_active = models.BooleanField(_("may sign in"), default=True)
     is_staff = models.BooleanField(_("may open the administration"), default=False)
     date_joined = models.DateTimeField(_("joined"), default=now, editable=False)
@@ -105,3 +114,40 @@ class FirstLink(models.Model):
     only = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     token_hash = models.CharField(max_length=64, editable=False)
     expires_at = models.DateTimeField(editable=False)
+
+
+class Page(models.TextChoices):
+    """What of a memory was opened."""
+
+    TIMELINE = "timeline", _("Timeline")
+    SLICE = "slice", _("Slice")
+    STRANDS = "strands", _("Strands")
+    STRAND = "strand", _("A strand")
+    MERGES = "merges", _("Merges of strands")
+    CARD = "card", _("Card")
+
+
+class MemoryOpened(models.Model):
+    """An administrator opened something of a person's memory. No word of what stands there is kept here.
+
+    The rows are the person's: they go with the person's account, and stay when the administrator's goes.
+    """
+
+    whose = models.ForeignKey(User, on_delete=models.CASCADE, related_name="opened")
+    who = models.ForeignKey(User, on_delete=models.SET_NULL, null=True, related_name="+")
+    who_called = models.CharField(max_length=LONGEST)  # as it was then
+    at = models.DateTimeField()
+    page = models.CharField(max_length=8, choices=Page.choices)
+    place = models.CharField(max_length=15, blank=True)  # a slice path, or a year or month of the timeline
+    reason = models.CharField(max_length=300, blank=True)
+
+    class Meta:
+        indexes: ClassVar[list[models.Index]] = [models.Index(fields=["whose", "-at"], name="opened_of_a_person")]
+
+    def __str__(self) -> str:
+        return f"{self.page} of {self.whose_id} at {self.at:%Y-%m-%d %H:%M:%S}"
+
+    @property
+    def who_name(self) -> str:
+        """The administrator's name, as it is now or was before their account went."""
+        return self.who.called if self.who else self.who_called

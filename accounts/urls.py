@@ -4,6 +4,8 @@ from accounts import switches, views
 
 urlpatterns = [
     path("settings/", views.preferences, name="settings"),
+    path("settings/looked/", views.looked, name="looked"),
+    path("settings/leave/", views.leave, name="leave"),
     path("first/<str:token>/", views.first_administrator, name="first"),
     path("language/", switches.language, name="language"),
     path("theme/", switches.theme, name="theme"),

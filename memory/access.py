@@ -1,14 +1,21 @@
 """The only door to a folder: from a signed-in user to that user's own files, and to nobody else's."""
 
+from functools import partial
+from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.http import Http404
 
+from memory import pace
 from memory.conversation.person import Person
+from memory.folder import erasing
 from memory.folder.clock import known_zone
 from memory.folder.closing import limits
 from memory.folder.errors import BadId, NotThere
+from memory.folder.flushed import flush_directory
 from memory.folder.paths import parse_slice_path
 from memory.folder.slices import Slice
 from memory.folder.store import MemoryFolder, Places
@@ -22,7 +29,43 @@ def folder_of(user: Any) -> MemoryFolder:
 def places(user_id: str) -> Places:
     """Where a user's files are."""
     data = settings.PREVIOUSLY.data_dir
-    return Places(root=data / "folders" / user_id, run=data / "run" / user_id, pending=data / "pending" / user_id)
+    return Places(
+        root=data / "folders" / user_id,
+        run=data / "run" / user_id,
+        pending=data / "pending" / user_id,
+        index=settings.PREVIOUSLY.cache_dir / f"{user_id}.sqlite3",
+        wanted=partial(_has_account, user_id),
+    )
+
+
+def _has_account(user_id: str) -> bool:
+    return get_user_model().objects.filter(pk=user_id).exists()
+
+
+def begin_erasing(user_id: str) -> None:
+    """Note on disk that this person's account and files go, so that a crash does not leave half of them."""
+    marker = _erasing() / str(UUID(user_id))
+    marker.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    marker.touch(mode=0o600)
+    flush_directory(marker.parent)
+
+
+def erase(user_id: str) -> None:
+    """Remove all files of a person whose account is gone, and the note of `begin_erasing`. Raises OSError."""
+    pace.forget(user_id)
+    erasing.erase(places(str(UUID(user_id))))
+    (_erasing() / user_id).unlink(missing_ok=True)
+
+
+def half_erased() -> list[str]:
+    """Of whom `begin_erasing` was said and `erase` has not come to its end."""
+    noted = _erasing()
+    return [marker.name for marker in noted.iterdir()] if noted.is_dir() else []
+
+
+def _erasing() -> Path:
+    data: Path = settings.PREVIOUSLY.data_dir
+    return data / "erasing"
 
 
 def person_of(user: Any, *, browser_zone: str = "") -> Person:

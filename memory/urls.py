@@ -1,36 +1,9 @@
-"""Where the pages of a person's memory answer. A path that is no real slice or turn is no page."""
+"""Where the pages of a person's memory answer."""
 
-from django.urls import path, register_converter
+from django.urls import path
 
-from memory.folder.paths import parse_slice_path, parse_turn_id
-from memory.views import chat, replies, slices, spine, watch
-
-
-class SlicePath:
-    """`2026/08/10/2130`: only a real minute, given to the view as it stands."""
-
-    regex = "[0-9]{4}/[0-9]{2}/[0-9]{2}/[0-9]{4}"
-
-    def to_python(self, value: str) -> str:
-        parse_slice_path(value)
-        return value
-
-    def to_url(self, value: str) -> str:
-        return value
-
-
-class TurnId:
-    regex = "[A-Za-z0-9_-]{1,16}"
-
-    def to_python(self, value: str) -> str:
-        return parse_turn_id(value)
-
-    def to_url(self, value: str) -> str:
-        return value
-
-
-register_converter(SlicePath, "slice")
-register_converter(TurnId, "turn")
+from memory import converters  # noqa: F401 - registers them
+from memory.views import card_editing, cards, chat, export, replies, search, slices, spine, strands, timeline, watch
 
 urlpatterns = [
     path("", chat.chat, name="chat"),
@@ -43,4 +16,18 @@ urlpatterns = [
     path("slices/<slice:slice_path>/", slices.slice_page, name="slice"),
     path("slices/<slice:slice_path>/raw/", slices.slice_raw, name="slice_raw"),
     path("slices/<slice:slice_path>/close/", slices.slice_close, name="slice_close"),
+    path("timeline/", timeline.timeline, name="timeline"),
+    path("timeline/<int:year>/", timeline.timeline, name="timeline_year"),
+    path("timeline/<int:year>/<int:month>/", timeline.timeline_month, name="timeline_month"),
+    path("strands/", strands.strands_page, name="strands"),
+    path("strands/merges/", strands.merges_page, name="merges"),
+    path("strands/merges/undo/", strands.merge_undo, name="merge_undo"),
+    path("search/", search.search_page, name="search"),
+    path("settings/export/", export.export, name="export"),
+    path("card/", cards.card_page, name="card"),
+    path("card/raw/", cards.card_raw, name="card_raw"),
+    path("card/edit/", card_editing.card_edit, name="card_edit"),
+    path("card/versions/", cards.card_versions, name="card_versions"),
+    path("card/versions/<commit:commit_id>/", cards.card_version, name="card_version"),
+    path("card/versions/<commit:commit_id>/restore/", cards.card_restore, name="card_restore"),
 ]

@@ -1,11 +1,14 @@
 """The short codes of the record and of a reply, said so that a person understands what happened and what to do."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.utils.translation import pgettext_lazy as said
+
+from memory.folder.marks import cut
 
 _CLOSED_BY = {
     "time_cap": gettext_lazy("its time was up"),
@@ -66,6 +69,14 @@ _STEPS = {
     "think_deep": gettext_lazy("Thought deeply"),
 }
 
+_STEPS_RUNNING = {
+    "read_slice": gettext_lazy("Reading a slice"),
+    "read_card": gettext_lazy("Reading your card"),
+    "current_time": gettext_lazy("Looking at the clock"),
+    "recall": gettext_lazy("Recalling"),
+    "think_deep": gettext_lazy("Thinking deeply"),
+}
+
 _BUSY = {
     "detached": gettext_lazy("a commit is checked out instead of a branch"),
     "merge": gettext_lazy("a merge is under way"),
@@ -74,6 +85,33 @@ _BUSY = {
     "revert": gettext_lazy("a revert is under way"),
     "bisect": gettext_lazy("a bisect is under way"),
 }
+
+_CARD_PROBLEMS = {
+    "no-front-matter": gettext_lazy(
+        "the part between the two --- lines at the top is not closed. Close it, or delete it: it is made anew"
+    ),
+    "bad-front-matter": gettext_lazy(
+        "the part between the two --- lines at the top cannot be read. Mend it, or delete it: it is made anew"
+    ),
+    "bad-updated": gettext_lazy("“updated” at the top is no instant"),
+    "bad-slice": gettext_lazy("“slice” at the top names no slice. Delete that line"),
+    "no-title": gettext_lazy("there is no title. A card begins with a line such as “# Previously on Alice”"),
+    "unknown-section": gettext_lazy("a card has no such section. Its entries have to stand in one of the five"),
+    "section-twice": gettext_lazy("this section stands here twice. Put its entries together"),
+    "outside-section": gettext_lazy("this stands outside of the sections. Move it below a heading"),
+    "not-an-entry": gettext_lazy("this is no entry. An entry is one line that begins with “- ”"),
+    "empty-entry": gettext_lazy("this entry is empty. Write something, or delete the line"),
+    "entry-too-long": gettext_lazy("this entry is longer than 300 characters. Shorten it, or make two of it"),
+    "too-many-entries": gettext_lazy("from here on the section holds more entries than it may. Take some out"),
+    "bad-receipt": gettext_lazy(
+        "the receipt names no slice and turn. Copy it from the page of the slice, or delete it"
+    ),
+}
+
+_REORDERING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+LINE_SHOWN = 60
+"""How much of a line is quoted to say which one is meant."""
 
 
 def closed_by(code: str, minutes: int | None = None) -> str:
@@ -110,9 +148,9 @@ def waiting(code: str) -> str:
     return str(_WAITING.get(code, _("One moment…")))
 
 
-def step(name: str) -> str:
-    """What a tool does, in words; an unknown tool is shown by its name."""
-    return str(_STEPS.get(name, name))
+def step(name: str, *, running: bool = False) -> str:
+    """What a tool has done, or is doing, in words; an unknown tool is shown by its name."""
+    return str((_STEPS_RUNNING if running else _STEPS).get(name, name))
 
 
 def reply_notice(code: str, values: Mapping[str, Any]) -> str:
@@ -139,3 +177,13 @@ def busy(code: str) -> str:
     return _("In your folder %(why)s. Everything you say is written, but commits wait until that is finished.") % {
         "why": why
     }
+
+
+def card_problem(code: str, line: int, words: str) -> str:
+    """What is wrong with a line of a card, and what to do; `words` are what stands in the line."""
+    # The sentence around them must not be turned about.
+    words = _REORDERING.sub("", words)
+    values = {"line": line, "words": cut(words, LINE_SHOWN), "what": _CARD_PROBLEMS.get(code, code)}
+    if words:
+        return _("Line %(line)d, “%(words)s”: %(what)s.") % values
+    return _("Line %(line)d: %(what)s.") % values

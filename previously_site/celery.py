@@ -1,11 +1,12 @@
 """The Celery application and its worker: one set of habits, inside `serve` and on its own."""
 
+import logging
 import os
 from typing import Any
 
-from celery import Celery
+from celery import Celery, Task
 from celery.apps.worker import Worker
-from celery.signals import worker_ready, worker_shutting_down
+from celery.signals import task_prerun, worker_ready, worker_shutting_down
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "previously_site.settings")
 
@@ -32,9 +33,24 @@ class PreviouslyCelery(Celery):
         return worker
 
 
+log = logging.getLogger(__name__)
+
 app = PreviouslyCelery("previously")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["memory"])
+
+
+@worker_ready.connect
+def name_tasks(sender: Any = None, **_: Any) -> None:
+    """Say what this worker takes on, so that one with older code is noticed among several."""
+    names = sorted(name.rpartition(".")[2] for name in app.tasks if not name.startswith("celery."))
+    log.info("worker %s takes %s", getattr(sender, "hostname", "?"), ", ".join(names))
+
+
+@task_prerun.connect
+def name_worker(task: Task, args: Any = (), **_: Any) -> None:
+    """Say which of several workers runs a task; a task carries ids alone."""
+    log.info("worker %s runs %s", task.request.hostname, " ".join((task.name.rpartition(".")[2], *map(str, args))))
 
 
 @worker_ready.connect

@@ -21,7 +21,16 @@ MEMORY_BROKER = "memory://"
 
 #: Fields that may also come from a file, named by the variable with `_FILE` added. Their values are never shown.
 SECRETS = frozenset(
-    {"secret_key", "database_url", "broker_url", "model_key", "email_url", "oidc_client_secret", "metrics_token"}
+    {
+        "secret_key",
+        "database_url",
+        "broker_url",
+        "model_key",
+        "email_url",
+        "oidc_client_secret",
+        "metrics_token",
+        "admin_password",
+    }
 )
 
 _WORDS = {"on": True, "true": True, "yes": True, "1": True, "off": False, "false": False, "no": False, "0": False}
@@ -66,6 +75,8 @@ class Previously:
     oidc_client_secret: str = field(repr=False)
     oidc_name: str
     metrics_token: str = field(repr=False)
+    admin_email: str
+    admin_password: str = field(repr=False)
     log_format: str
 
     @property
@@ -141,6 +152,8 @@ def read(env: Mapping[str, str], *, base: Path) -> Previously:
         email_url=reader.secret("email_url"),
         **reader.oidc(),
         metrics_token=reader.secret("metrics_token"),
+        admin_email=reader.text("admin_email"),
+        admin_password=reader.secret("admin_password"),
         log_format=reader.one_of("log_format", ("text", "json")),
     )
 

@@ -22,7 +22,7 @@ INSTALLED_APPS = [
     "accounts",
     "memory",
     "previously_site.apps.SiteConfig",
-    "django.contrib.admin",
+    "previously_site.apps.AdministrationConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

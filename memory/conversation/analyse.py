@@ -42,18 +42,19 @@ def analyse_turn(
         marks = _marks(folder, found, turn_id, companion, person)
         with folder.files_lock(timeout=30.0):
             owner = _owner(folder, slice_id, turn_id)
-            _weave(folder, slice_id, turn_id, marks, owner)
-            _resolve_earlier(folder, slice_id, marks.loops_resolved, owner)
-            _note_verdict(folder, slice_id, marks)
-            _change_card(folder, found, marks, owner, person, now)
+            _weave(folder, slice_id, turn_id, marks or TurnMarks(), owner)
+            if marks:
+                _resolve_earlier(folder, slice_id, marks.loops_resolved, owner)
+                _note_verdict(folder, slice_id, marks)
+                _change_card(folder, found, marks, owner, person, now)
     except (FolderError, OSError) as error:
         log.warning("turn %s is not analysed: %s", turn_id, error)
 
 
-def _marks(folder: MemoryFolder, found: Slice, turn_id: str, companion: Companion, person: Person) -> TurnMarks:
-    """What the model makes of the turn; empty marks when it says nothing of use, or there was no reply to look at."""
+def _marks(folder: MemoryFolder, found: Slice, turn_id: str, companion: Companion, person: Person) -> TurnMarks | None:
+    """What the model makes of the turn; None when it says nothing of use, or there was no reply to look at."""
     if companion.model is None or not found.entry(turn_id, "user") or not found.entry(turn_id, "agent"):
-        return TurnMarks()
+        return None
     marks = analyzer.analyse_turn(
         companion.model,
         found,
@@ -67,7 +68,7 @@ def _marks(folder: MemoryFolder, found: Slice, turn_id: str, companion: Companio
     )
     if isinstance(marks, Failure):
         log.info("turn %s has the floor's tags: %s", turn_id, marks.reason)
-        return TurnMarks()
+        return None
     return marks
 
 
@@ -123,7 +124,7 @@ def _note_verdict(folder: MemoryFolder, slice_id: str, marks: TurnMarks) -> None
     """Keep what the turns say about whether the slice is worth remembering; one that is, decides for all."""
     works = folder.state.todo()
     before = todo.verdict_on(works, slice_id)
-    if marks == TurnMarks() or before is True:
+    if before is True:
         return
     close = todo.close_of(works, slice_id)
     if close:

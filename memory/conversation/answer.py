@@ -5,13 +5,15 @@ the turn owed, and the next one begins a new attempt.
 """
 
 import logging
+import time
 from collections.abc import Callable
 from datetime import datetime
 
-from memory.conversation import journal, prompt
+from memory.conversation import journal, prompt, recall
 from memory.conversation.analyse import analyse_turn
 from memory.conversation.companion import Companion
 from memory.conversation.due import Answer, Close, Job, owed
+from memory.conversation.indexing import index_slice
 from memory.conversation.inflight import ReplyWriter
 from memory.conversation.outcomes import Outcome, outcome, record_outcome
 from memory.conversation.person import Person
@@ -24,6 +26,7 @@ from memory.folder.errors import Damaged, LockTimeout, NotThere
 from memory.folder.slices import Slice
 from memory.folder.store import MemoryFolder
 from memory.llm.errors import ModelError
+from memory.llm.structured import Called
 
 LONGEST_PAUSE = 60.0
 RECENT_SLICES = 3
@@ -59,6 +62,7 @@ def answer(
     _enqueue_next(folder, turn, clock(), enqueue)
     analyse_turn(folder, turn.slice_id, turn.turn_id, companion=companion, person=person, now=clock())
     settle(folder, now=clock())
+    index_slice(folder, turn.slice_id)
 
 
 def _claim(folder: MemoryFolder, asked: Answer, now: datetime) -> Answer | None:
@@ -85,7 +89,9 @@ def _reply(
             if outcome(folder.state.directory, turn.slice_id, turn.turn_id):
                 return True
             writer.attempt()
-        speaker = Speaker(folder=folder, companion=companion, person=person, writer=writer, clock=clock)
+        speaker = Speaker(
+            folder=folder, slice_id=turn.slice_id, companion=companion, person=person, writer=writer, clock=clock
+        )
         try:
             _make(speaker, turn, reply)
             record(folder, turn.slice_id, turn.turn_id, reply.text, reply.block(turn.turn_id, clock()), now=clock())
@@ -117,18 +123,20 @@ def _make(speaker: Speaker, turn: Answer, reply: Reply) -> None:
         return
     messages = _messages(speaker, turn, found, companion.model.settings.context)
     for pause in (*companion.pauses, None):
+        began = time.monotonic()
         try:
             speak(speaker, companion.model, messages, reply)
+            companion.called(Called(kind="answer", ok=True, seconds=time.monotonic() - began))
             return
         except ModelError as error:
+            companion.called(Called(kind="answer", ok=False, seconds=time.monotonic() - began))
             if pause is None or not error.passing:
                 raise
             log.info("turn %s is tried again: %s", turn.turn_id, error)
             speaker.writer.waiting("retrying")
             speaker.pause(min(max(pause, error.retry_after or 0.0), LONGEST_PAUSE))
         speaker.writer.attempt()
-        reply.text, reply.thinking = "", ""
-        reply.calls.clear()
+        reply.begin_anew()
 
 
 def _messages(speaker: Speaker, turn: Answer, found: Slice, context: int) -> list[dict[str, str]]:
@@ -148,7 +156,18 @@ def _messages(speaker: Speaker, turn: Answer, found: Slice, context: int) -> lis
         speaker.writer.notice("left_out", count=built.left_out)
     if built.shortened:
         speaker.writer.notice("shortened", count=built.shortened)
-    return built.messages
+    return _with_matches(speaker, turn, built.messages)
+
+
+def _with_matches(speaker: Speaker, turn: Answer, messages: list[dict[str, str]]) -> list[dict[str, str]]:
+    """For a model that cannot ask: the best matches ride along, fenced, in a message before the person's."""
+    model = speaker.companion.model
+    if model is None or model.supports_tools:
+        return messages
+    found = recall.closest(
+        speaker.folder, messages[-1]["content"], current=turn.slice_id, person=speaker.person, now=speaker.clock()
+    )
+    return [*messages[:-1], {"role": "user", "content": found}, messages[-1]] if found else messages
 
 
 def _stop(speaker: Speaker, turn: Answer, reply: Reply) -> None:

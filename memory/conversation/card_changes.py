@@ -100,7 +100,7 @@ def apply_to(
         elif not isinstance(operation, Refusal) and outcome != text:
             applied.append(operation)
             text = outcome
-    if False:
+    if not applied:
         return Evolved(card_text=card_text, applied=(), refused=tuple(refused), summary="")
     told = "" if refused else sentence(evolution_summary)
     return Evolved(

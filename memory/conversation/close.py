@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 
 from memory.conversation import backfill, consolidate, marking
 from memory.conversation.companion import Companion
-from memory.conversation.due import is_owed, next_close
+from memory.conversation.due import next_close, owed, recent_slices
 from memory.conversation.evolving import evolve_card
 from memory.conversation.person import Person
-from memory.conversation.settle import settle
+from memory.conversation.settle import renew_strands, settle
 from memory.folder import todo
 from memory.folder.errors import Damaged, FolderError, GitError, LockTimeout, NotThere
 from memory.folder.slices import Slice
@@ -47,11 +47,26 @@ def run_step(
             work = _expected(folder, slice_id, step, now)
             if work is None:
                 return False
-            work = _STEPS[step](Pass(folder=folder, companion=companion, person=person, now=now), work)
-            _go_on(folder, work, companion, now)
+            done = _STEPS[step](Pass(folder=folder, companion=companion, person=person, now=now), work)
+            _go_on(folder, done, companion, now)
             return True
     except LockTimeout:
         return False  # another step is at work and says what comes next when it ends
+
+
+def take_up(folder: MemoryFolder, slice_id: str) -> None:
+    """Note that the close pass of a slice was found lying by the sweep; one that is at work is left alone.
+
+    Such a pass backfills nothing: that is done at a boundary and at no other time, where it disturbs nobody.
+    """
+    try:
+        with folder.work_lock(), folder.files_lock(timeout=30.0):
+            works = folder.state.todo()
+            work = todo.close_of(works, slice_id)
+            if work and not work.swept:
+                folder.state.save_todo([replace(one, swept=True) if one == work else one for one in works])
+    except LockTimeout:
+        return
 
 
 def _expected(folder: MemoryFolder, slice_id: str, step: str, now: datetime) -> todo.Work | None:
@@ -62,13 +77,13 @@ def _expected(folder: MemoryFolder, slice_id: str, step: str, now: datetime) -> 
         return None
     found = _slice(folder, slice_id)
     if found and found.active:
-        # Listed just before a boundary that then did not take place: the next one lists it anew.
         with folder.files_lock(timeout=30.0):
-            folder.state.save_todo(todo.without(folder.state.todo(), slice_id, todo.CLOSE))
+            found = _slice(folder, slice_id)
+            if found and found.active:
+                # Listed just before a boundary that then did not take place: the next one lists it anew.
+                folder.state.save_todo(todo.without(folder.state.todo(), slice_id, todo.CLOSE))
         return None
-    owing = (
-        {slice_id} if found and any(is_owed(folder, found, one.turn_id, now) for one in found.person_entries) else set()
-    )
+    owing = {each.slice_id for each in owed(recent_slices(folder, now), folder, now)}
     return work if next_close(works, owing, now) == work else None
 
 
@@ -82,10 +97,15 @@ def _go_on(folder: MemoryFolder, work: todo.Work, companion: Companion, now: dat
         work = replace(work, step=todo.STEPS[0], attempts=work.attempts + 1, not_before=now + pause)
         last = False
     with folder.files_lock(timeout=30.0):
-        works = [
-            work if (one.what, one.slice_id) == (todo.CLOSE, work.slice_id) else one for one in folder.state.todo()
-        ]
-        folder.state.save_todo(todo.without(works, work.slice_id, todo.CLOSE) if last else works)
+        works = folder.state.todo()
+        noted = todo.close_of(works, work.slice_id)
+        if noted and noted.worth_it:
+            work = replace(work, worth_it=True)  # said by the analysis of a last turn that ended only now
+        if last:
+            works = todo.without(works, work.slice_id, todo.CLOSE)
+        else:
+            works = [work if one == noted else one for one in works]
+        folder.state.save_todo(works)
 
 
 def _analyse_close(given: Pass, work: todo.Work) -> todo.Work:
@@ -98,16 +118,20 @@ def _analyse_close(given: Pass, work: todo.Work) -> todo.Work:
 
 
 def _evolve_card(given: Pass, work: todo.Work) -> todo.Work:
-    if work.worth_it:
-        try:
-            evolve_card(given.folder, work.slice_id, companion=given.companion, person=given.person, now=given.now)
-        except (FolderError, OSError) as error:
-            log.warning("the card of %s stays as it is: %s", given.folder.root.name, error)
-    return work
+    if not work.worth_it or not _asks(given, work):
+        return work
+    try:
+        answered = evolve_card(
+            given.folder, work.slice_id, companion=given.companion, person=given.person, now=given.now
+        )
+    except (FolderError, OSError) as error:
+        log.warning("the card of %s stays as it is: %s", given.folder.root.name, error)
+        return work
+    return _noted(work) if answered else work
 
 
 def _backfill(given: Pass, work: todo.Work) -> todo.Work:
-    if work.attempts == 0:
+    if work.attempts == 0 and not work.swept:
         try:
             backfill.backfill(given.folder, work.slice_id, companion=given.companion, person=given.person)
         except (FolderError, OSError) as error:
@@ -117,27 +141,31 @@ def _backfill(given: Pass, work: todo.Work) -> todo.Work:
 
 def _consolidate_strands(given: Pass, work: todo.Work) -> todo.Work:
     try:
-        consolidate.consolidate(
+        answered = consolidate.consolidate(
             given.folder,
             work.slice_id,
-            companion=given.companion,
+            model=given.companion.model if _asks(given, work) else None,
+            called=given.companion.called,
             now=given.now,
             commit_pass=lambda: _commit_pass(given, work),
         )
     except (FolderError, OSError) as error:
         log.warning("strands of %s stay as they are: %s", given.folder.root.name, error)
-    return work
+        return work
+    return _noted(work) if answered else work
 
 
 def _commit_pass(given: Pass, work: todo.Work) -> None:
     """Commit what the pass has written so far: from here on it counts as through, and what follows is apart from it."""
     with given.folder.files_lock(timeout=30.0):
-        works = [replace(one, step=todo.UPKEEP) if one == work else one for one in given.folder.state.todo()]
-        given.folder.state.save_todo(works)
+        works = given.folder.state.todo()
+        noted = todo.close_of(works, work.slice_id)
+        given.folder.state.save_todo([replace(one, step=todo.UPKEEP) if one == noted else one for one in works])
     settle(given.folder, now=given.now)
 
 
 def _upkeep(given: Pass, work: todo.Work) -> todo.Work:
+    renew_strands(given.folder, now=given.now)
     settle(given.folder, now=given.now)
     try:
         given.folder.repository.upkeep()
@@ -153,6 +181,17 @@ _STEPS: dict[str, Callable[[Pass, todo.Work], todo.Work]] = {
     todo.CONSOLIDATE_STRANDS: _consolidate_strands,
     todo.UPKEEP: _upkeep,
 }
+
+
+def _asks(given: Pass, work: todo.Work) -> bool:
+    """Whether this step may ask its colleague: once a slice; and in a pass that is run again only if it got marks."""
+    again = work.attempts > 0 and marking.waits_for_marks(_slice(given.folder, work.slice_id))
+    return work.step not in work.answered and not again
+
+
+def _noted(work: todo.Work) -> todo.Work:
+    """The work, with its step among those whose colleague has answered."""
+    return replace(work, answered=(*work.answered, work.step))
 
 
 def _slice(folder: MemoryFolder, slice_id: str) -> Slice | None:

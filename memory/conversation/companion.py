@@ -17,6 +17,8 @@ class Companion:
 
     model: ModelServer | None
     """None when no model is configured: the companion is a journal then."""
+    effort: str = ""
+    """How much the model is to think before it replies: low, medium, high; '' leaves it to the model."""
     pauses: tuple[float, ...] = (1.0, 4.0, 15.0)
     """Seconds before each further attempt after a passing failure; when they are used up the turn has failed."""
     card_wait: float = 6.0

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from datetime import datetime
 
 from memory.conversation import merging
-from memory.conversation.companion import Companion
 from memory.folder import derived
 from memory.folder.paths import MERGES
 from memory.folder.store import MemoryFolder, Write
 from memory.folder.strands import record_merges, render_merges
 from memory.folder.touched import close_owner
-from memory.llm.structured import Failure
+from memory.llm.client import ModelServer
+from memory.llm.structured import Called, Failure
 
 MANY = 25
 """Up to so many strands nothing is merged."""
@@ -21,24 +21,32 @@ log = logging.getLogger(__name__)
 
 
 def consolidate(
-    folder: MemoryFolder, slice_id: str, *, companion: Companion, now: datetime, commit_pass: Callable[[], object]
-) -> None:
+    folder: MemoryFolder,
+    slice_id: str,
+    *,
+    model: ModelServer | None,
+    called: Callable[[Called], object],
+    now: datetime,
+    commit_pass: Callable[[], object],
+) -> bool:
     """Recompute strands and timeline, pruning included, then merge twins; under work_lock.
 
-    `commit_pass` is called before anything is merged: merges have a commit of their own. Raises Damaged when
+    Returns whether the model has answered, to whatever end. `commit_pass` is called before anything is merged: merges have a commit of their own. Raises Damaged when
     strand-merges.json cannot be read and GitError when history cannot: everything stays as it was.
     """
     made = derived.reconcile(folder)
     with folder.files_lock(timeout=30.0):
         derived.put(folder, made, owner=close_owner(slice_id), now=now)
-    if companion.model is None or len(made.strands) <= MANY:
-        return
-    pairs = merging.propose(companion.model, strands=made.strands, merges=folder.merges(), called=companion.called)
+    if model is None or len(made.strands) <= MANY:
+        return False
+    pairs = merging.propose(model, strands=made.strands, merges=folder.merges(), called=called)
     if isinstance(pairs, Failure):
         log.warning("nothing is merged for %s: %s", folder.root.name, pairs.reason)
-    elif pairs:
+        return pairs.reached
+    if pairs:
         commit_pass()
         _merge(folder, pairs, now=now)
+    return True
 
 
 def _merge(folder: MemoryFolder, pairs: tuple[merging.Pair, ...], *, now: datetime) -> None:
@@ -54,6 +62,8 @@ def _merge(folder: MemoryFolder, pairs: tuple[merging.Pair, ...], *, now: dateti
         if not taken:
             return
         owner = f"merge strands: {', '.join(taken)}"
+        # Noted first: a worker that dies before the strands are made anew leaves that to be done.
+        folder.state.save_strands_due(owner)
         folder.apply([Write(path=MERGES, found=folder.read(MERGES), data=render_merges(after).encode())], owner=owner)
     made = derived.reconcile(folder)
     with folder.files_lock(timeout=30.0):

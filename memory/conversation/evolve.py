@@ -15,7 +15,7 @@ from memory.conversation.analyzer import dates
 from memory.conversation.card_changes import Evolved, apply_to, read_card, rules_for, sentence
 from memory.conversation.person import Person
 from memory.conversation.phrases import phrases
-from memory.conversation.record import card_lines, fenced, quoted_lines
+from memory.conversation.quoting import card_lines, fenced, quoted_lines
 from memory.folder.card import SECTIONS, parse_card
 from memory.folder.card_edits import Operation, Refusal, Rules, apply, parse_operations, told
 from memory.folder.slices import Slice

@@ -15,21 +15,21 @@ from memory.llm.structured import Failure
 log = logging.getLogger(__name__)
 
 
-def evolve_card(folder: MemoryFolder, slice_id: str, *, companion: Companion, person: Person, now: datetime) -> None:
+def evolve_card(folder: MemoryFolder, slice_id: str, *, companion: Companion, person: Person, now: datetime) -> bool:
     """Ask what the card should take over from this slice, and apply what passes to the card as it is then.
 
-    The next slice is told in one sentence. Once this pass has changed the card it does not again, though the worker be
+    Returns whether the model has answered, to whatever end. The next slice is told in one sentence. Once this pass has changed the card it does not again, though the worker be
     killed before that is noted. Raises NotThere, Damaged, LockTimeout.
     """
     touched = folder.state.touched().get(CARD)
     if companion.model is None or (touched and close_owner(slice_id) in touched.owners):
-        return
+        return True
     proposal = evolve.propose(companion.model, folder, folder.slice(slice_id), person=person, called=companion.called)
     if isinstance(proposal, Failure):
         log.warning("the card of %s does not evolve by %s: %s", folder.root.name, slice_id, proposal.reason)
-        return
+        return proposal.reached
     if not proposal.operations:
-        return
+        return True
     with folder.files_lock(timeout=30.0):
         evolved = evolve.apply_to(
             evolve.read_card(folder),
@@ -44,3 +44,4 @@ def evolve_card(folder: MemoryFolder, slice_id: str, *, companion: Companion, pe
             card = Write(path=CARD, found=folder.read(CARD), data=evolved.card_text.encode())
             folder.apply([card], owner=close_owner(slice_id))
             hand_on(folder, slice_id, evolved.summary)
+    return True

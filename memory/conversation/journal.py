@@ -1,4 +1,7 @@
-"""The reply when no model is configured: what in the person's own record is closest to what they wrote."""
+"""The reply when no model is configured: what in the person's own record is closest to what they wrote.
+
+The search index says what is close; while there is none, strands that the text names and words that it shares do.
+"""
 
 import re
 from collections import Counter
@@ -8,15 +11,17 @@ from datetime import datetime
 from itertools import islice
 
 from memory.folder import marks
-from memory.folder.errors import BadId, Damaged, FolderError, NotThere
+from memory.folder.errors import BadId, Damaged, FolderError, LockTimeout, NotThere
 from memory.folder.paths import id_of, path_of
+from memory.folder.search import Hit, NoIndex, SearchIndex, tokens
 from memory.folder.slices import Slice
 from memory.folder.store import MemoryFolder
+from memory.folder.turns import Entry
 
-from . import anchors
+from . import anchors, indexing
 from .person import Person
 from .phrases import phrases
-from .record import quoted_line
+from .quoting import quoted_line
 
 SHOWN = 3
 LOOKED_AT = 30
@@ -35,7 +40,7 @@ _OPENING = re.compile(r"^(?:\d{1,9}(?=[.)])|(?=[#+=-]))")
 
 @dataclass(frozen=True, kw_only=True)
 class Moment:
-    """A place in the record that is close to some text; `quote` is the first line of what the person said there."""
+    """A place in the record that is close to some text; `quote` is a line of what the person said there."""
 
     slice_id: str
     turn_id: str
@@ -45,13 +50,57 @@ class Moment:
     quote: str
 
 
-def moments(folder: MemoryFolder, text: str) -> list[Moment]:
+def moments(folder: MemoryFolder, text: str, *, person: Person, now: datetime) -> list[Moment]:
     """The closest moments of the record, at most three, the closest first; found without a model.
 
-    Closed slices on the strands that the text names come first, those on most of them and then the newest before
-    others; after them newer slices where the person used at least two of the text's longer words. The text itself,
-    which is on record already, is no moment.
+    A moment is something that the person said in a slice that has closed. The text itself, which is on record already,
+    is none.
     """
+    indexing.caught_up(folder)
+    try:
+        return _searched(folder, text, person, now)
+    except (NoIndex, LockTimeout):
+        return _named_or_shared(folder, text)
+
+
+def _searched(folder: MemoryFolder, text: str, person: Person, now: datetime) -> list[Moment]:
+    """By the index, a moment a slice: of the closest places those that have two of the text's words, or half of fewer.
+
+    Words of the slice's focus and tags count: a strand that the text names is among them.
+    """
+    wanted = set(tokens.terms(text))
+    enough = min(SHARED_WORDS, (len(wanted) + 1) // 2)
+    current = [slice_.slice_id for slice_ in folder.newest(LOOKED_AT) if isinstance(slice_, Slice) and slice_.active]
+    hits = SearchIndex(folder.index_file).search(
+        text, now=now, timezone=person.timezone, limit=LOOKED_AT, unit="turn", exclude=current
+    )
+    found: dict[str, Moment] = {}
+    for hit in hits:
+        if hit.slice_id in found or hit.turns[0].role != "user":
+            continue
+        slice_, entry = _entry(folder, hit)
+        if slice_ is None or entry is None or entry.content == text:
+            continue
+        about = "\n".join((entry.content, slice_.focus, *slice_.tags))
+        if len(wanted.intersection(tokens.terms(about))) < enough:
+            continue
+        found[hit.slice_id] = _moment(slice_, entry, hit.turns[0].snippet.text)
+        if len(found) == SHOWN:
+            break
+    return list(found.values())
+
+
+def _entry(folder: MemoryFolder, hit: Hit) -> tuple[Slice | None, Entry | None]:
+    try:
+        slice_ = folder.slice(hit.slice_id)
+    except (NotThere, Damaged):
+        return None, None
+    return slice_, slice_.entry(hit.turns[0].turn_id, "user")
+
+
+def _named_or_shared(folder: MemoryFolder, text: str) -> list[Moment]:
+    """Without an index: closed slices on the strands that the text names, those on most of them first, then the newest;
+    after them newer slices where the person used at least two of the text's longer words."""
     words = _words(text)
     found: dict[str, Moment] = {}
     for slice_, named in _candidates(folder, text):
@@ -61,23 +110,27 @@ def moments(folder: MemoryFolder, text: str) -> list[Moment]:
         shared, best = max(((len(words & _words(entry.content)), entry) for entry in entries), key=lambda pair: pair[0])
         if not named and shared < SHARED_WORDS:
             continue
-        found[slice_.slice_id] = Moment(
-            slice_id=slice_.slice_id,
-            turn_id=best.turn_id,
-            at=best.at,
-            timezone=slice_.timezone,
-            focus=quoted_line(slice_.focus, FOCUS_CHARS),
-            quote=quoted_line(best.content.strip().splitlines()[0], QUOTE_CHARS),
-        )
+        found[slice_.slice_id] = _moment(slice_, best, best.content.strip().splitlines()[0])
         if len(found) == SHOWN:
             break
     return list(found.values())
 
 
+def _moment(slice_: Slice, entry: Entry, quote: str) -> Moment:
+    return Moment(
+        slice_id=slice_.slice_id,
+        turn_id=entry.turn_id,
+        at=entry.at,
+        timezone=slice_.timezone,
+        focus=quoted_line(slice_.focus, FOCUS_CHARS),
+        quote=quoted_line(quote, QUOTE_CHARS),
+    )
+
+
 def journal_reply(folder: MemoryFolder, text: str, *, person: Person, now: datetime) -> str:
     """The reply to `text` as Markdown: that there is no model and the words are kept, then the closest moments."""
     words = phrases(person.language)
-    close = moments(folder, text)
+    close = moments(folder, text, person=person, now=now)
     if not close:
         return f"{words.journal}\n\n{words.journal_nothing}"
     return "\n\n".join((words.journal, words.journal_moments, *(_told(moment, person, now) for moment in close)))

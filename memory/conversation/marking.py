@@ -5,6 +5,7 @@ twice, or a hand edit, is not overwritten.
 """
 
 from dataclasses import replace
+from typing import TypeVar
 
 from memory.conversation import analyzer
 from memory.conversation.analyzer import CloseMarks
@@ -21,6 +22,8 @@ from memory.llm.structured import Failure
 
 MOST_RELATED = 5
 UNUSABLE = Failure(reason="no_summary", reached=True)
+
+T = TypeVar("T")
 
 
 def waits_for_marks(found: Slice | None) -> bool:
@@ -39,7 +42,7 @@ def mark(folder: MemoryFolder, slice_id: str, *, companion: Companion, person: P
     recalled = cognition.recalled_paths(folder.agent_text(slice_id))
 
     def writes(data: bytes, found: Slice) -> list[Write]:
-        related = _related(found, recalled, woven, folder.merges())
+        related = _related(found, recalled, woven, _merges(folder))
         if related == found.related_slices:
             return []
         return rewriting.writes(folder, data, found, front=replace(found, related_slices=related))
@@ -57,14 +60,14 @@ def mark_anew(
 
     Of a slice that is backfilled (`kind` 'backfill') the open loops and decisions stay: they are long past.
     """
-    found = folder.slice(slice_id)
-    if companion.model is None or not waits_for_marks(found):
+    asked = folder.slice(slice_id)
+    if companion.model is None or not waits_for_marks(asked):
         return None
     marks = analyzer.analyse_close(
         companion.model,
-        found,
+        asked,
         strands=_strands(folder),
-        merges=folder.merges(),
+        merges=_merges(folder),
         person=person,
         kind=kind,
         called=companion.called,
@@ -75,24 +78,37 @@ def mark_anew(
     def writes(data: bytes, found: Slice) -> list[Write]:
         if not waits_for_marks(found):
             return []
-        return rewriting.writes(folder, data, found, front=_marked(found, marks, whole=kind != "backfill"))
+        return rewriting.writes(folder, data, found, front=_marked(found, asked, marks, whole=kind != "backfill"))
 
     with folder.files_lock(timeout=30.0):
         rewriting.change(folder, slice_id, writes, owner=owner)
     return UNUSABLE if waits_for_marks(folder.slice(slice_id)) else None
 
 
-def _marked(found: Slice, marks: CloseMarks, *, whole: bool) -> Slice:
-    """The slice with the marks that could be used, the others as they are."""
+def _marked(found: Slice, asked: Slice, marks: CloseMarks, *, whole: bool) -> Slice:
+    """The slice with the marks that could be used, the others as they are.
+
+    What changed since the model was asked about the slice as `asked` stays: a text that a person wrote, and items that
+    the late analysis of a last turn added.
+    """
+
     return replace(
         found,
-        focus=found.focus if marks.focus is None else marks.focus,
-        summary=found.summary if marks.summary is None else marks.summary,
-        tags=found.tags if marks.tags is None else marks.tags,
-        emotional_tone=found.emotional_tone if marks.emotional_tone is None else marks.emotional_tone,
-        open_loops=found.open_loops if marks.open_loops is None or not whole else marks.open_loops,
-        decisions=found.decisions if marks.decisions is None or not whole else marks.decisions,
+        focus=_newer(found.focus, asked.focus, marks.focus),
+        summary=_newer(found.summary, asked.summary, marks.summary),
+        tags=_with_added(found.tags, asked.tags, marks.tags),
+        emotional_tone=_newer(found.emotional_tone, asked.emotional_tone, marks.emotional_tone),
+        open_loops=_with_added(found.open_loops, asked.open_loops, marks.open_loops if whole else None),
+        decisions=_with_added(found.decisions, asked.decisions, marks.decisions if whole else None),
     )
+
+
+def _newer(now: T, before: T, new: T | None) -> T:
+    return now if new is None or now != before else new
+
+
+def _with_added(now: tuple[str, ...], before: tuple[str, ...], new: tuple[str, ...] | None) -> tuple[str, ...]:
+    return now if new is None else tuple(dict.fromkeys((*new, *(item for item in now if item not in before))))
 
 
 def _related(found: Slice, recalled: tuple[str, ...], woven: Strands, merges: Merges) -> tuple[str, ...]:
@@ -111,3 +127,10 @@ def _strands(folder: MemoryFolder) -> Strands:
         return folder.strands()
     except Damaged:
         return {}  # corrupt; set aside and made again when strands are consolidated
+
+
+def _merges(folder: MemoryFolder) -> Merges:
+    try:
+        return folder.merges()
+    except Damaged:
+        return {}  # corrupt; strands stay as they are until it is mended, but a slice has its marks

@@ -11,7 +11,7 @@ from typing import Any
 
 from memory import prompts
 from memory.conversation.analyzer.topics import newest_first, twin_form
-from memory.conversation.record import fenced, quoted_line
+from memory.conversation.quoting import fenced, quoted_line
 from memory.conversation.window import tokens
 from memory.folder.strands import Merge, Merges, Strands, follow, normalise, record_merges
 from memory.llm.client import ModelServer

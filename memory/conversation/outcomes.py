@@ -71,5 +71,5 @@ def request_stop(run: Path, slice_id: str, turn_id: str) -> None:
 
 
 def make_replies(run: Path) -> None:
-    """The directory of the replies in flight, made when missing."""
-    (run / REPLIES).mkdir(mode=0o700, parents=True, exist_ok=True)
+    """The directory of the replies in flight, made when missing; the run directory itself is not made again."""
+    (run / REPLIES).mkdir(mode=0o700, exist_ok=True)

@@ -54,7 +54,7 @@ ENGLISH = Phrases(
     topics_none="None yet.",
     topics_damaged="The list of topics cannot be read. Ask `recall` when the person refers to something earlier.",
     journal="No model is configured on this server, so I cannot answer. Your words are kept.",
-    journal_moments="From your own record, closest to what you wrote:",
+    journal_moments="This is your record alone. Closest to what you wrote:",
     journal_nothing="Nothing in your record is close to it yet.",
 )
 
@@ -81,7 +81,7 @@ CHINESE = Phrases(
     topics_none="还没有。",
     topics_damaged="主题列表目前无法读取。对方提到以前的事时，先用 `recall` 查。",
     journal="这台服务器没有配置模型，所以我无法回答。你写的话已经保存。",
-    journal_moments="在你自己的记录里，与这段话最接近的是：",
+    journal_moments="以下只是你自己的记录。与这段话最接近的是：",
     journal_nothing="你的记录里还没有与之接近的内容。",
 )
 

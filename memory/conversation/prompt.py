@@ -18,7 +18,7 @@ from memory.folder.timeline import DamagedSlice, Line
 from . import anchors, window
 from .person import Person
 from .phrases import Phrases, phrases
-from .record import card_lines, fenced, quoted_line
+from .quoting import card_lines, fenced, quoted_line
 from .window import Key
 
 RECENT = 10

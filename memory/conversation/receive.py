@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from memory.conversation.person import Person
-from memory.folder import closing, rewriting, todo
+from memory.folder import closing, flushed, rewriting, todo
 from memory.folder.errors import BadId, Damaged, NotThere
 from memory.folder.paths import CARD, core_file, free_slice_id, frozen_card_file, new_turn_id, parse_turn_id
 from memory.folder.slices import Slice, parse, render
-from memory.folder.store import MemoryFolder, Write
+from memory.folder.store import MemoryFolder, Moved, Write
 from memory.folder.timeline import DamagedSlice
 from memory.folder.touched import close_owner, turn_owner
 from memory.folder.turns import Entry, clean
@@ -73,8 +73,8 @@ def receive(
     with folder.files_lock():
         try:
             return _receive(folder, text, turn_id, frozenset(seen), person, now)
-        except (NotThere, Damaged):
-            # A person removed or broke the slice between our two looks at it: what is there now decides.
+        except (NotThere, Damaged, Moved):
+            # A person removed, broke or saved the slice between our two looks at it: what is there now decides.
             return _receive(folder, text, turn_id, frozenset(seen), person, now)
 
 
@@ -84,12 +84,19 @@ def end_slice(folder: MemoryFolder, slice_id: str | None, *, person: Person, now
         return NothingOpen()
     folder.state.mark_pending()
     with folder.files_lock():
-        active = _active(folder.newest(LOOK_BACK))
-        if active is None or slice_id not in (None, active.slice_id):
-            return NothingOpen()
-        writes, closed = _closing(folder, active.slice_id, "user_explicit", person)
-        folder.apply(writes, owner=close_owner(active.slice_id))
-        return Ended(closed=closed)
+        try:
+            return _end_slice(folder, slice_id, person)
+        except (NotThere, Damaged, Moved):
+            return _end_slice(folder, slice_id, person)
+
+
+def _end_slice(folder: MemoryFolder, slice_id: str | None, person: Person) -> Ended | NothingOpen:
+    active = _active(folder.newest(LOOK_BACK))
+    if active is None or slice_id not in (None, active.slice_id):
+        return NothingOpen()
+    writes, closed = _closing(folder, active.slice_id, "user_explicit", person)
+    folder.apply(writes, owner=close_owner(active.slice_id))
+    return Ended(closed=closed)
 
 
 def _receive(
@@ -101,11 +108,10 @@ def _receive(
         entry = found.entry(turn_id, "user")
         if entry is None:
             continue
-        if entry.content != text and _torn(found, entry, text):
-            _append(folder, found.slice_id, Entry(turn_id, entry.at, "user", text), instead=True)
-        elif entry.content != text:
+        if entry.content != text and not _torn(found, entry, text):
             turn_id = new_turn_id()
             break
+        _append(folder, found.slice_id, Entry(turn_id, entry.at, "user", text))
         return Received(slice_id=found.slice_id, turn_id=turn_id, at=entry.at, existed=True)
     entry = Entry(turn_id, now, "user", text)
     active = _active(slices)
@@ -128,13 +134,18 @@ def _receive(
     return Received(slice_id=slice_id, turn_id=turn_id, at=now, existed=False, closed=closed, damaged=damaged)
 
 
-def _append(folder: MemoryFolder, slice_id: str, entry: Entry, *, instead: bool = False) -> None:
-    rewriting.change(
-        folder,
-        slice_id,
-        lambda data, found: rewriting.writes(folder, data, found, entry=entry, instead=instead),
-        owner=turn_owner(slice_id, entry.turn_id),
-    )
+def _append(folder: MemoryFolder, slice_id: str, entry: Entry) -> None:
+    """Add the person's entry, once, in the place of a torn one if there is one; flushed when it returns."""
+
+    def writes(data: bytes, found: Slice) -> list[Write]:
+        there = found.entry(entry.turn_id, entry.role)
+        if there and (there.content == entry.content or not _torn(found, there, entry.content)):
+            # Received before, or an editor that saved in the middle of our write has taken our words along.
+            flushed.flush_file(folder.root / core_file(slice_id))
+            return []
+        return rewriting.writes(folder, data, found, entry=entry, instead=there is not None)
+
+    rewriting.change(folder, slice_id, writes, owner=turn_owner(slice_id, entry.turn_id))
 
 
 def _closing(folder: MemoryFolder, slice_id: str, by: str, person: Person) -> tuple[list[Write], ClosedBehind]:

@@ -45,7 +45,7 @@ def take_evolution(folder: MemoryFolder, slice_id: str, turn_id: str) -> Slice:
 
 
 def hand_on(folder: MemoryFolder, closed: str, summary: str) -> None:
-    """Tell the slice after `closed` what its card evolution changed, or, when its message is made, keep it for the next.
+    """Tell the slice after `closed` what its card evolution changed; once its message is made, the next one is told.
 
     Under files_lock.
     """

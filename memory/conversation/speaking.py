@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from memory.conversation import tools
+from memory.conversation import recall, think, tools
 from memory.conversation.companion import Companion
 from memory.conversation.inflight import ReplyWriter
 from memory.conversation.person import Person
+from memory.conversation.toolbox import RefusedError, ToolResult
 from memory.folder import cognition
 from memory.folder.store import MemoryFolder
 from memory.folder.turns import clean
@@ -19,6 +20,7 @@ from memory.llm.errors import EmptyAnswer
 
 MOST_STEPS = 20
 LOOK = 0.25
+LABEL_CHARACTERS = 300
 BETWEEN_STEPS = "\n\n"
 """Text before and after a tool call are two paragraphs of one reply."""
 
@@ -38,11 +40,25 @@ class Reply:
     text: str = ""
     thinking: str = ""
     calls: list[cognition.ToolCall] = field(default_factory=list)
+    recalls: list[cognition.Recalled] = field(default_factory=list)
+    deep: list[cognition.DeepThought] = field(default_factory=list)
+
+    def begin_anew(self) -> None:
+        """Forget what a failed attempt brought. Deep thoughts were dear and stay on record."""
+        self.text, self.thinking = "", ""
+        self.calls.clear()
+        self.recalls.clear()
 
     def block(self, turn_id: str, at: datetime, *, unfinished: str = "") -> cognition.Block:
         """What agent.md keeps of it."""
         return cognition.Block(
-            turn_id=turn_id, at=at, thinking=self.thinking, tools=tuple(self.calls), unfinished=unfinished
+            turn_id=turn_id,
+            at=at,
+            thinking=self.thinking,
+            tools=tuple(self.calls),
+            recalls=tuple(self.recalls),
+            deep=tuple(self.deep),
+            unfinished=unfinished,
         )
 
 
@@ -51,6 +67,7 @@ class Speaker:
     """All that an attempt needs to know of the turn it is for."""
 
     folder: MemoryFolder
+    slice_id: str
     companion: Companion
     person: Person
     writer: ReplyWriter
@@ -92,7 +109,7 @@ def speak(speaker: Speaker, model: ModelServer, messages: list[dict[str, Any]], 
         )
         for request in requests:
             speaker.check()
-            asked.append(_run(speaker, request, reply))
+            asked.append(_run(speaker, model, request, reply))
     reply.text = clean(reply.text)
     if not reply.text.strip():
         raise EmptyAnswer
@@ -104,7 +121,7 @@ def _listen(
     said = ""
     requests: list[ToolRequest] = []
     finished = False
-    for piece in model.stream(asked, tools=offered, stopped=speaker.interrupted):
+    for piece in model.stream(asked, tools=offered, effort=speaker.companion.effort, stopped=speaker.interrupted):
         match piece:
             case Text(text):
                 if not said and reply.text.strip():
@@ -130,14 +147,68 @@ def _listen(
     return said, requests
 
 
-def _run(speaker: Speaker, request: ToolRequest, reply: Reply) -> dict[str, Any]:
+def _run(speaker: Speaker, model: ModelServer, request: ToolRequest, reply: Reply) -> dict[str, Any]:
     parameters = tuple((str(key), _value(value)) for key, value in (request.arguments or {}).items())
-    label = ", ".join(value for _, value in parameters)[:80]
+    label = _label(parameters)
     speaker.writer.step(request.name, "running", label)
-    result = tools.run(speaker.folder, request.name, request.arguments, person=speaker.person, now=speaker.clock())
-    speaker.writer.step(request.name, "error" if result.error else "ok", label, result.error or "")
-    reply.calls.append(cognition.ToolCall(request.name, parameters, result.error))
-    return {"role": "tool", "tool_call_id": request.id, "content": result.text}
+    try:
+        done = _RUN.get(request.name, _look)(speaker, model, request, reply)
+    except RefusedError as refusal:
+        done = _Done(ToolResult(text=f"Error: {refusal}", error=str(refusal)))
+    error = done.result.error
+    speaker.writer.step(request.name, "error" if error else "ok", label, error or done.shown)
+    reply.calls.append(cognition.ToolCall(request.name, parameters, error))
+    return {"role": "tool", "tool_call_id": request.id, "content": done.result.text}
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What came of a tool: what the model reads, and what its card on the page shows."""
+
+    result: ToolResult
+    shown: str = ""
+
+
+def _look(speaker: Speaker, model: ModelServer, request: ToolRequest, reply: Reply) -> _Done:
+    now = speaker.clock()
+    return _Done(tools.run(speaker.folder, request.name, request.arguments, person=speaker.person, now=now))
+
+
+def _recall(speaker: Speaker, model: ModelServer, request: ToolRequest, reply: Reply) -> _Done:
+    now = speaker.clock()
+    report = recall.recall(
+        speaker.folder,
+        request.arguments,
+        current=speaker.slice_id,
+        companion=speaker.companion,
+        person=speaker.person,
+        now=now,
+        stopped=speaker.interrupted,
+    )
+    speaker.check()
+    reply.recalls.append(report.block())
+    return _Done(ToolResult(text=recall.as_told(report, speaker.person, now)), recall.as_card(report))
+
+
+def _think_deep(speaker: Speaker, model: ModelServer, request: ToolRequest, reply: Reply) -> _Done:
+    thought = think.think_deep(
+        model, request.arguments, person=speaker.person, stopped=speaker.interrupted, heard=speaker.writer.reasoning
+    )
+    reply.deep.append(cognition.DeepThought(thought.question, thought.answer, thought.trail))
+    speaker.check()
+    return _Done(ToolResult(text=thought.as_told(), error=thought.cut or None), thought.answer[: think.ANSWER_CHARACTERS])
+
+
+_RUN: dict[str, Callable[[Speaker, ModelServer, ToolRequest, Reply], _Done]] = {
+    "recall": _recall,
+    "think_deep": _think_deep,
+}
+
+
+def _label(parameters: tuple[tuple[str, str], ...]) -> str:
+    """What a step is about: the question it was given, or else its values."""
+    told = dict(parameters).get("question") or ", ".join(value for _, value in parameters)
+    return told[:LABEL_CHARACTERS]
 
 
 def _as_sent(request: ToolRequest) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def _edits(card: Card, operation: Operation, rules: Rules) -> list[_Edit]:
                 return []
             return [_put_in(card, section, words, _receipts(proofs, words, section, card, None, rules))]
         case Remove(section=section, old=old):
-            return [_taken_out(_open_entry(card, section, old, rules))]
+            return _taken_out(_open_entries(card, section, old, rules))
         case Replace():
             return _replaced(card, operation, rules)
         case MoveToPast():
@@ -106,13 +106,14 @@ def _replaced(card: Card, operation: Replace, rules: Rules) -> list[_Edit]:
     twin = _find(card, section, words)
     if twin and not _find(card, section, operation.old):
         return []
-    entry = _open_entry(card, section, operation.old, rules)
+    entry, *others = entries = _open_entries(card, section, operation.old, rules)
     receipts = _receipts(proofs, words, section, card, entry, rules)
-    line = render_entry(words, receipts)
-    edits = [_Edit(entry.line, entry.last_line, None if twin and twin is not entry else line)]
+    if twin and twin not in entries:
+        edits = _taken_out(entries)
+    else:
+        edits = [_Edit(entry.line, entry.last_line, render_entry(words, receipts)), *_taken_out(others)]
     if past and not _find(card, PAST, past):
-        both = tuple(dict.fromkeys((*entry.receipts, *receipts)))
-        edits.append(_put_in(card, PAST, past, both))
+        edits.append(_put_in(card, PAST, past, _united(entries, receipts)))
     return edits
 
 
@@ -120,15 +121,17 @@ def _moved(card: Card, operation: MoveToPast, rules: Rules) -> list[_Edit]:
     section, proofs = operation.section, operation.receipts
     if section == PAST:
         raise Refused("past-already", "it stands in Past already")
-    words = checked_text(PAST, operation.text) if operation.text else ""
+    anew = fold(operation.text) not in ("", fold(operation.old))
+    words = checked_text(PAST, operation.text) if anew else ""
     if _find(card, PAST, words or operation.old) and not _find(card, section, operation.old):
         return []
-    entry = _open_entry(card, section, operation.old, rules)
-    receipts = _receipts(proofs, words, PAST, card, entry, rules) if words or proofs else ()
-    edits = [_taken_out(entry)]
-    if not _find(card, PAST, words or entry.text):
-        both = tuple(dict.fromkeys((*entry.receipts, *receipts)))
-        edits.append(_put_in(card, PAST, words or entry.text, both))
+    entries = _open_entries(card, section, operation.old, rules)
+    if not anew:  # its own receipts go with it anyway
+        proofs = tuple(proof for proof in proofs if proof.receipt not in entries[0].receipts)
+    receipts = _receipts(proofs, words, PAST, card, entries[0], rules) if anew or proofs else ()
+    edits = _taken_out(entries)
+    if not _find(card, PAST, words or entries[0].text):
+        edits.append(_put_in(card, PAST, words or entries[0].text, _united(entries, receipts)))
     return edits
 
 
@@ -147,19 +150,29 @@ def _sections(card: Card, name: str) -> list[Section]:
     return found
 
 
-def _find(card: Card, section: str, words: str) -> CardEntry | None:
+def _find_all(card: Card, section: str, words: str) -> list[CardEntry]:
     wanted = fold(words)
     entries = (entry for found in _sections(card, section) for entry in found.entries)
-    return next((entry for entry in entries if fold(entry.text) == wanted), None)
+    return [entry for entry in entries if fold(entry.text) == wanted]
 
 
-def _open_entry(card: Card, section: str, old: str, rules: Rules) -> CardEntry:
-    """The entry with these words, if it may be changed; raises Refused."""
-    entry = _find(card, section, old)
-    if entry is None:
+def _find(card: Card, section: str, words: str) -> CardEntry | None:
+    return next(iter(_find_all(card, section, words)), None)
+
+
+def _open_entries(card: Card, section: str, old: str, rules: Rules) -> list[CardEntry]:
+    """The entry with these words, more than one if it stands there twice, if it may be changed; raises Refused."""
+    entries = _find_all(card, section, old)
+    if not entries:
         raise Refused("no-such-entry", f"no entry of {section} has exactly these words")
-    check_owner(entry, rules)
-    return entry
+    for entry in entries:
+        check_owner(entry, rules)
+    return entries
+
+
+def _united(entries: Iterable[CardEntry], receipts: Iterable[Receipt]) -> tuple[Receipt, ...]:
+    """The receipts of the old entry and those of the change, each once."""
+    return tuple(dict.fromkeys((*(receipt for entry in entries for receipt in entry.receipts), *receipts)))
 
 
 def _put_in(card: Card, section: str, words: str, receipts: Iterable[Receipt]) -> _Edit:
@@ -173,8 +186,8 @@ def _put_in(card: Card, section: str, words: str, receipts: Iterable[Receipt]) -
     return _Edit(after + 1, after, render_entry(words, receipts))
 
 
-def _taken_out(entry: CardEntry) -> _Edit:
-    return _Edit(entry.line, entry.last_line, None)
+def _taken_out(entries: Iterable[CardEntry]) -> list[_Edit]:
+    return [_Edit(entry.line, entry.last_line, None) for entry in entries]
 
 
 def _with(text: str, edits: Iterable[_Edit]) -> str:

@@ -7,13 +7,14 @@ as pasted text without a mark, or a fact that does not follow from the words quo
 """
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from memory.folder.card import ENTRY_CHARACTERS, Card, CardEntry, Receipt, names_receipt
 from memory.folder.card_operations import Proof
 from memory.folder.marks import plain_line
-from memory.folder.quotes import fold, occurs, own_words, says_enough
+from memory.folder.quotes import occurs, own_words, says_enough
 from memory.folder.slices import Slice
 
 MANNER = "How to be with them"
@@ -62,8 +63,10 @@ _TO_THE_AGENT = re.compile(
     r"|(?:你|您)(?:必须|要|应|得|需要|是|现在|只能|不能|不要|以后|从现在)|请|不要|别再|务必|从现在(?:开始|起)|从今以后",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"[^\W\d_][\w-]+")
-_WITHIN_A_SENTENCE = re.compile(r"(?<=[^\s.!?:;…。！？>#*-] )[^\W\d_][\w-]+")
+# Names are told by their capitals, so only in scripts that have them; those that do not begin with the radicals.
+_LETTER = r"[^\W\d_\u2e80-\U0010ffff]"
+_NAME = re.compile(rf"(?<!{_LETTER}){_LETTER}{{2,}}")
+_WITHIN_A_SENTENCE = re.compile(rf"(?:(?<=[^\s.!?:;…。！？>#*-] )|(?<=[\u3400-\u9fff，、])){_LETTER}{{2,}}")
 _CALENDAR = frozenset((
     "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
     "january", "february", "march", "april", "may", "june",
@@ -152,8 +155,7 @@ def _check_names(words: str, card: Card, slices: Iterable[Slice]) -> None:
                 by_agent |= {name.casefold() for name in _WITHIN_A_SENTENCE.findall(entry.content) if name[0].isupper()}
             else:
                 heard.append(entry.content)
-    known = fold("\n".join(heard))
+    known = {name.casefold() for name in _NAME.findall(unicodedata.normalize("NFC", "\n".join(heard)))}
     for name in _NAME.findall(words):
-        doubtful = name[0].isupper() and name.casefold() in by_agent - _CALENDAR
-        if doubtful and fold(name) not in known:
+        if name[0].isupper() and name.casefold() in by_agent - known - _CALENDAR:
             raise Refused("agents-word", f"{name} was only ever said by the agent")

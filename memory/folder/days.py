@@ -13,7 +13,7 @@ from typing import Any
 
 from memory.folder.clock import local_day, parse_stamp
 from memory.folder.errors import Outside
-from memory.folder.paths import inside, minute_of, month_file
+from memory.folder.paths import inside, minute_of, month_file, month_of
 from memory.folder.strands import Merge, follow, load_json, normalise
 from memory.folder.timeline import DamagedSlice, Line, ids_of_month, lines_for, months, read_line
 
@@ -33,9 +33,7 @@ class Glance:
     damaged: bool = False
 
 
-def glances(
-    root: Path, first: date, last: date, *, zone_name: str, merges: Merges, strand: str = ""
-) -> list[Glance]:
+def glances(root: Path, first: date, last: date, *, zone_name: str, merges: Merges, strand: str = "") -> list[Glance]:
     """Return the slices that began on the local days from `first` to `last`, both included, newest first.
 
     With a `strand` only those that belong to it. `zone_name` is for damaged slices, whose own zone cannot be read;
@@ -54,17 +52,16 @@ def glances(
 
 
 def lines_of(root: Path, found: Iterable[Glance], *, merges: Merges) -> list[Line | DamagedSlice]:
-    """Return the lines of these slices, with their strands, in the same order; one that is gone since is left out."""
+    """Return the lines of these slices, in the same order; one that is gone since is left out.
+
+    A slice that the month files lack gets the strands to which the merges lead from its tags.
+    """
     ids = [glance.id for glance in found]
     lines = lines_for(root, ids)
-    return [_with_strands(lines[slice_id], merges) for slice_id in ids if slice_id in lines]
-
-
-def _with_strands(line: Line | DamagedSlice, merges: Merges) -> Line | DamagedSlice:
-    """The line; one that was read from the slice itself gets the strands to which the merges lead from its tags."""
-    if isinstance(line, Line) and line.tags and not line.strands:
-        return replace(line, strands=strands_of(line, merges))
-    return line
+    for slice_id, line in lines.items():
+        if isinstance(line, Line) and slice_id not in _listed(root, month_of(slice_id)):
+            lines[slice_id] = replace(line, strands=strands_of(line, merges))
+    return [lines[slice_id] for slice_id in ids if slice_id in lines]
 
 
 def strands_of(line: Line, merges: Merges) -> tuple[str, ...]:
@@ -93,7 +90,9 @@ def _of_file(path: Path, _version: tuple[int, ...]) -> Mapping[str, Glance]:
 
 def _of_strand(root: Path, month: str, strand: str) -> list[Glance]:
     try:
-        return [_glance(row, month) for row in _rows(inside(root, month_file(month))) if strand in row.get("strands", ())]
+        return [
+            _glance(row, month) for row in _rows(inside(root, month_file(month))) if strand in row.get("strands", ())
+        ]
     except (OSError, ValueError, TypeError, LookupError, AttributeError, Outside):
         return []
 

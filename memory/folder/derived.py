@@ -15,6 +15,7 @@ from memory.folder.errors import Damaged, NotThere
 from memory.folder.paths import STRANDS, core_file, month_file, slice_ids, slice_of_file
 from memory.folder.slices import Slice
 from memory.folder.store import MemoryFolder, Write
+from memory.folder.strands import Merges
 from memory.folder.timeline import Line
 
 RECENT_SLICES = 3
@@ -26,7 +27,7 @@ class Derived:
 
     strands: strands.Strands
     months: dict[str, tuple[Line, ...]]
-    merges: strands.Merges
+    merges: Merges
     """The merges that were followed."""
     head: str | None
     """The commit that this reflects."""
@@ -35,7 +36,8 @@ class Derived:
 def reconcile(folder: MemoryFolder) -> Derived:
     """Recompute from the timeline months, reading again only slices changed since the commit they reflect.
 
-    Reads every core.md when that commit is not known or no longer in the history. Raises Damaged when
+    Slices that no month lists are read, too: new ones, and those that a person put there. Reads every core.md when that
+    commit is not known or no longer in the history. Raises Damaged when
     strand-merges.json cannot be read: it is canonical, and nothing is derived from a guess at it.
     """
     head = folder.repository.head()
@@ -107,16 +109,16 @@ def set_aside_if_corrupt(folder: MemoryFolder, *, now: datetime) -> bool:
 def _derived(folder: MemoryFolder, again: Iterable[str], head: str | None) -> Derived:
     merges = folder.merges()
     months = {month: timeline.month_lines(folder.root, month) for month in timeline.months(folder.root)}
-    unlisted = [month for month, lines in months.items() if not lines]  # the file is missing or corrupt
+    lines = {line.id: line for month in months.values() for line in month}
+    there = (found for month in months for found in timeline.ids_of_month(folder.root, month, known=lines))
     changed, gone = [], []
-    for slice_id in {*again, *(found for month in unlisted for found in timeline.ids_of_month(folder.root, month))}:
+    for slice_id in {*again, *(found for found in there if found not in lines)}:
         try:
             changed.append(folder.slice(slice_id))
         except NotThere:
             gone.append(slice_id)
         except Damaged:
             continue  # its last known line stays, so a broken file takes nothing out of the strands
-    lines = {line.id: line for month in months.values() for line in month}
     for slice_id in gone:
         lines.pop(slice_id, None)
     lines |= {found.slice_id: timeline.line_of(found, ()) for found in changed}
@@ -125,7 +127,8 @@ def _derived(folder: MemoryFolder, again: Iterable[str], head: str | None) -> De
     ]
     newest_end = max((line.end for line in lines.values() if line.end), default=None)
     woven = strands.compute(tagged, merges, newest_end)
-    return Derived(strands=woven, months=timeline.reconcile(months, woven, changed, gone=gone), merges=merges, head=head)
+    renewed = timeline.reconcile(months, woven, changed, gone=gone)
+    return Derived(strands=woven, months=renewed, merges=merges, head=head)
 
 
 def _month(month: str, lines: tuple[Line, ...]) -> bytes:

@@ -30,8 +30,12 @@ def append(path: Path, data: bytes, *, size: int) -> bool:
     return (named.st_dev, named.st_ino, named.st_size) == (written.st_dev, written.st_ino, size + len(data))
 
 
-def replace(path: Path, data: bytes, *, scratch: Path) -> None:
-    """Put `data` at `path` in one step: a unique file in `scratch` (same volume) is flushed, then renamed over it."""
+def replace(path: Path, data: bytes, *, scratch: Path, found: bytes | None = None) -> bool:
+    """Put `data` at `path` in one step: a unique file in `scratch` (same volume) is flushed, then renamed over it.
+
+    Returns False, and leaves the file alone, when `found` is given and the file holds other bytes by then: somebody
+    saved it meanwhile, and the caller has to look again.
+    """
     temporary = scratch / f"{os.getpid()}-{secrets.token_hex(8)}"
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
@@ -40,11 +44,15 @@ def replace(path: Path, data: bytes, *, scratch: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
+        if found is not None and not _holds(path, found):
+            temporary.unlink()
+            return False
         os.rename(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     flush_directory(path.parent)
+    return True
 
 
 def make_directories(path: Path, *, below: Path) -> None:
@@ -58,6 +66,15 @@ def make_directories(path: Path, *, below: Path) -> None:
         flush_directory(directory.parent)
 
 
+def flush_file(path: Path) -> None:
+    """Flush a file that somebody else may have written."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def flush_directory(path: Path) -> None:
     """Flush the names in a directory."""
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -65,6 +82,13 @@ def flush_directory(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def _holds(path: Path, data: bytes) -> bool:
+    try:
+        return path.read_bytes() == data
+    except FileNotFoundError:
+        return False
 
 
 def _write_all(handle: int, data: bytes) -> None:

@@ -11,16 +11,18 @@ import re
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from git.cmd import Git
 from git.exc import GitCommandNotFound
 
+from . import bundle as bundles
 from . import commit_stream, gitdir, gitlocks, history
 from .clock import utc_now
 from .commit_stream import Change, checked, path_bytes
@@ -47,6 +49,7 @@ FOREIGN_LOCK_SECONDS = 600.0
 
 _NO_BLOB = "0" * 40
 _PATHS_A_CALL = 500
+_PIECE = 65_536
 
 _ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -192,6 +195,18 @@ class Repository:
             return []
         return history.log(self._git, tip, path=path, limit=limit, before=before)
 
+    def diffs(
+        self, *, path: str, limit: int, before: str | None = None, at_most: int = history.DIFF_BYTES
+    ) -> tuple[list[CommitView], bool]:
+        """A page of the commits that touched a path, newest first, with their diffs, and whether there are more.
+
+        `before` is the last commit of the page before; all diffs together are at most `at_most` bytes.
+        """
+        tip = gitdir.tip(self._git_dir)
+        if tip is None:
+            return [], False
+        return history.diffs(self._git, tip, path=path, limit=limit, before=before, at_most=at_most)
+
     def show(self, commit_id: str, *, path: str | None = None) -> CommitView:
         """A commit with its readable diff, at most a megabyte of it; with a path, that file's or directory's part."""
         return history.show(self._git, commit_id, path=path)
@@ -199,6 +214,26 @@ class Repository:
     def read(self, commit_id: str, path: str) -> bytes:
         """A file's bytes as they were in a commit; raises NotThere."""
         return history.read(self._git, commit_id, path)
+
+    def bundle(self) -> Generator[bytes]:
+        """HEAD, every branch and every tag with their whole history as a git bundle, piece by piece.
+
+        Raises GitError when git fails half-way: what came before is no bundle then.
+        """
+        return self._pieces("bundle", "create", "--quiet", "-", "HEAD", "--branches", "--tags")
+
+    def restore_from(self, bundle: Path, *, head: str, branch: str) -> None:
+        """Fill this new, empty repository from a bundle of ours: `head` is checked out on `branch` (`refs/heads/…`).
+
+        Nobody else may know of the repository yet. What is left after a GitError is to be thrown away.
+        """
+        gitdir.checked_branch(branch)
+        run = partial(self._git, seconds=UPKEEP_SECONDS)
+        bundles.fill(run, bundle, head=history.commit_id(head), branch=branch)
+
+    def archive(self, commit_id: str) -> Generator[bytes]:
+        """The work tree of a commit as a tar, piece by piece; raises as `bundle` does."""
+        return self._pieces("archive", "--format=tar", history.commit_id(commit_id))
 
     def changed(self, a: str, b: str) -> list[str]:
         """The paths whose bytes differ between two commits."""
@@ -260,16 +295,7 @@ class Repository:
         A non-zero exit raises GitError unless `check` is off; running longer than `seconds` always does.
         """
         git_dir = self._git_dir.absolute()
-        # GitPython starts from our whole environment, so what is not to reach git is taken out on the way.
-        inherited = [name for name in os.environ if name.startswith("GIT_") and name not in _ENVIRONMENT]
-        command = ["env"] if inherited else []
-        for name in inherited:
-            command += ["-u", name]
-        command += ["nice", "-n", "10"] if nice else []
-        command += ["git", f"--git-dir={git_dir}", f"--work-tree={git_dir.parent}", "--literal-pathspecs"]
-        for setting in _SETTINGS:
-            command += ["-c", setting]
-        command += arguments
+        command = _command(git_dir, arguments, nice=nice)
         if locks is None:
             ran = _run(command, self.root, stdin=stdin, seconds=seconds, at_most=at_most)
         else:
@@ -285,6 +311,46 @@ class Repository:
         return ran
 
 
+    def _pieces(self, *arguments: str) -> Generator[bytes]:
+        """Run git and yield what it says, as it says it; when the reader stops, git is stopped."""
+        started = _start(_command(self._git_dir.absolute(), arguments, nice=True), self.root)
+        process = cast("subprocess.Popen[bytes]", started.proc)
+        with process:
+            try:
+                yield from iter(lambda: cast(IO[bytes], process.stdout).read(_PIECE), b"")
+                err = cast(IO[bytes], process.stderr).read().decode("utf-8", "replace")
+                code = process.wait()
+            finally:
+                if process.poll() is None:
+                    _kill(process)
+            if code:
+                raise _failure(arguments[0], Ran(code=code, out=b"", err=err))
+
+
+def _command(git_dir: Path, arguments: Sequence[str], *, nice: bool) -> list[str]:
+    """The whole command line for a call of git."""
+    # GitPython starts from our whole environment, so what is not to reach git is taken out on the way.
+    inherited = [name for name in os.environ if name.startswith("GIT_") and name not in _ENVIRONMENT]
+    command = ["env"] if inherited else []
+    for name in inherited:
+        command += ["-u", name]
+    command += ["nice", "-n", "10"] if nice else []
+    command += ["git", f"--git-dir={git_dir}", f"--work-tree={git_dir.parent}", "--literal-pathspecs"]
+    for setting in _SETTINGS:
+        command += ["-c", setting]
+    return [*command, *arguments]
+
+
+def _start(command: list[str], root: Path, **options: Any) -> Git.AutoInterrupt:
+    """Start git; the process is ended when what is returned is no longer kept."""
+    # A session of its own: a Ctrl-C meant for the server does not reach git, and git can be stopped with its children.
+    try:
+        started = Git(root).execute(command, as_process=True, env=_ENVIRONMENT, start_new_session=True, **options)
+    except (GitCommandNotFound, OSError) as error:
+        raise GitError(f"git cannot be started: {error}") from error
+    return cast("Git.AutoInterrupt", started)
+
+
 def _run(
     command: list[str],
     root: Path,
@@ -294,18 +360,8 @@ def _run(
     at_most: int | None = None,
     inherit: int | None = None,
 ) -> Ran:
-    # A session of its own: a Ctrl-C meant for the server does not reach git, and git can be stopped with its children.
-    try:
-        started = Git(root).execute(
-            command,
-            istream=subprocess.PIPE,
-            as_process=True,
-            env=_ENVIRONMENT,
-            start_new_session=True,
-            pass_fds=() if inherit is None else (inherit,),
-        )
-    except (GitCommandNotFound, OSError) as error:
-        raise GitError(f"git cannot be started: {error}") from error
+    handles = () if inherit is None else (inherit,)
+    started = _start(command, root, istream=subprocess.PIPE, pass_fds=handles)
     process = cast("subprocess.Popen[bytes]", started.proc)
     with process:  # closes the pipes and waits
         try:

@@ -55,8 +55,8 @@ desktop.ini
 """
 
 _ATTRIBUTES = """\
-# Every file is kept byte for byte, and the text files always show a readable diff.
-* -text -ident -filter !working-tree-encoding
+# Every file is kept and exported byte for byte, and the text files always show a readable diff.
+* -text -ident -filter !working-tree-encoding -export-ignore -export-subst
 *.md diff
 *.json diff
 """
@@ -188,6 +188,13 @@ def _branch(git_dir: Path) -> str | None:
     head = _read(git_dir / "HEAD").strip()
     name = head.removeprefix("ref:").strip()
     return _safe(name) if head.startswith("ref:") and name.startswith("refs/heads/") else None
+
+
+def checked_branch(name: str) -> str:
+    """The full name of a branch as it came from outside; raises GitError for anything else."""
+    if not name.startswith("refs/heads/") or re.search(r"[\x00-\x20\x7f]", name):
+        raise GitError(f"{name!r} is no branch")
+    return _safe(name)
 
 
 def _safe(name: str) -> str:

@@ -4,7 +4,7 @@ Every function takes the runner of a repository, so that this file holds what is
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Literal, Protocol
 
@@ -19,6 +19,7 @@ _FORMAT = "%H %ct %s"
 _PATCH = (
     "-p",
     "-U3",
+    "--full-index",
     "--diff-merges=first-parent",
     "--no-renames",
     "--no-ext-diff",
@@ -27,7 +28,21 @@ _PATCH = (
     "--src-prefix=a/",
     "--dst-prefix=b/",
 )
+# `git log` is made for people and listens to their settings; these say all of it out loud.
+_PLAIN_LOG = (
+    "--first-parent",
+    "--no-follow",
+    "--no-show-signature",
+    "--no-notes",
+    "--no-mailmap",
+    "--no-relative",
+    "--inter-hunk-context=0",
+    "--submodule=short",
+    "--encoding=UTF-8",
+    "-O/dev/null",
+)
 _FROM_THE_TOP = re.compile(rb"@@ -[01][ ,]")
+_INDEX = re.compile(rb"index [0-9a-f]+\.\.([0-9a-f]+)")
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
 _ESCAPES = dict(zip(b'ntrabfv"\\', b'\n\t\r\a\b\f\v"\\', strict=True))
 _KINDS: dict[bytes, Literal["context", "add", "remove"]] = {b" ": "context", b"+": "add", b"-": "remove"}
@@ -72,6 +87,8 @@ class FileDiff:
     path: str
     change: Literal["added", "removed", "changed"]
     lines: tuple[DiffLine, ...]
+    blob: str | None = field(default=None, compare=False)
+    """The id of the bytes it left, None when it removed the file."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +110,40 @@ def log(run: Run, tip: str, *, path: str | None, limit: int, before: str | None)
     ran = _asked(run, [*arguments, start, *_only(path)], start)
     commits = [_commit(line) for line in ran.out.decode("utf-8", "replace").split("\n") if line]
     return [commit for commit in commits if commit.id != before][:limit]
+
+
+def diffs(
+    run: Run, tip: str, *, path: str, limit: int, before: str | None, at_most: int = DIFF_BYTES
+) -> tuple[list[CommitView], bool]:
+    """Up to `limit` commits of the main line that touched `path`, newest first, each with its diff of it.
+
+    `before` is the last one of the page before; the second value says whether there are more behind these. All diffs
+    together are `at_most` bytes; where that ends, the last commit is `cut` and the next page goes on behind it.
+    """
+    start = tip if before is None else commit_id(before)
+    skipped = 0 if before is None else 1
+    arguments = [
+        "log",
+        f"--format=%x00{_FORMAT}",
+        *_PATCH,
+        *_PLAIN_LOG,
+        f"--max-count={limit + 1}",
+        f"--skip={skipped}",
+    ]
+    ran = _asked(run, [*arguments, start, *_only(path)], start, at_most=at_most)
+    cut = len(ran.out) == at_most
+    # Each line of a diff has its mark in front, so only a commit's own line begins with NUL.
+    sections = re.split(rb"^\0", ran.out, flags=re.MULTILINE)[1:]
+    if cut and len(sections) > 1 and b"\n" not in sections[-1]:
+        sections.pop()
+    views = [_view(section, cut=cut and section is sections[-1]) for section in sections[:limit]]
+    return views, cut or len(sections) > limit
+
+
+def _view(section: bytes, *, cut: bool) -> CommitView:
+    head, _, patch = section.partition(b"\n")
+    whole_lines = patch[: patch.rfind(b"\n") + 1] if cut else patch
+    return CommitView(_commit(head.decode("utf-8", "replace")), _files(whole_lines), cut)
 
 
 def show(run: Run, commit: str, *, path: str | None) -> CommitView:
@@ -169,6 +220,7 @@ def _file(section: list[bytes]) -> FileDiff:
     change: Literal["added", "removed", "changed"] = "changed"
     lines: list[DiffLine] = []
     in_hunk = False
+    blob = None
     for line in section[1:]:
         if line.startswith(b"@@ "):
             if in_hunk or not _FROM_THE_TOP.match(line):
@@ -178,9 +230,11 @@ def _file(section: list[bytes]) -> FileDiff:
             change = "added"
         elif not in_hunk and line.startswith(b"deleted file "):
             change = "removed"
+        elif not in_hunk and (index := _INDEX.match(line)):
+            blob = index[1].decode("ascii")
         elif in_hunk and line[:1] in _KINDS:
             lines.append(DiffLine(_KINDS[line[:1]], line[1:].decode("utf-8", "replace")))
-    return FileDiff(_path(section[0]), change, tuple(lines))
+    return FileDiff(_path(section[0]), change, tuple(lines), None if change == "removed" else blob)
 
 
 def _path(heading: bytes) -> str:

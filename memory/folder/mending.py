@@ -47,18 +47,19 @@ def commit_hand_edits(
 ) -> None:
     """Commit a person's own versions of `path`, less our uncommitted entries, before ours.
 
-    There may be two: the one our first write found, and one made after our last write.
+    There may be two: the one our first write found, and one made after our last write. What was kept aside may also
+    be ours, covered by its owner's edit in the web: it is committed like them, so that there is a way back to it.
     """
-    versions: list[bytes | None] = []
+    versions: list[tuple[bytes | None, str]] = []
     if touch.hand and touch.hand != branch.blobs[path]:
         kept = folder.state.hand(touch.hand)
         if kept is not None:
-            versions.append(kept)
+            versions.append((kept, "before an edit" if touch.hand in touch.ours[1:] else "edited by hand"))
     if (blob_id(disk) if disk is not None else None) not in touch.ours:
-        versions.append(disk)
-    for version in versions:
+        versions.append((disk, "edited by hand"))
+    for version, what in versions:
         theirs = less(path, version, touch.entries) if version is not None else None
-        commit_files(folder, branch, {path: theirs}, f"edited by hand: {path}", now)
+        commit_files(folder, branch, {path: theirs}, f"{what}: {path}", now)
 
 
 def less(path: str, data: bytes, keys: Collection[Key]) -> bytes:

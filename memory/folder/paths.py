@@ -104,6 +104,11 @@ def slice_of_file(relative: str) -> str | None:
         return None
 
 
+def is_derived(relative: str) -> bool:
+    """Whether the relative file is made from the slices and can be made again."""
+    return relative == STRANDS or relative.startswith(f"{TIMELINE}/")
+
+
 def month_of(slice_id: str) -> str:
     """Return the month of a slice, `2026-08`; raises BadId."""
     return parse_slice_id(slice_id)[:7]

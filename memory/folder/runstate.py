@@ -6,13 +6,14 @@ What is lost here is found again: due replies from the slices, uncommitted write
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from memory.folder import flushed
 from memory.folder import todo as works_file
 from memory.folder import touched as touched_file
+from memory.folder.errors import NotThere
 from memory.folder.paths import parse_slice_id
 from memory.folder.todo import Work
 from memory.folder.touched import Key, Touched
@@ -34,13 +35,20 @@ class Committed:
 class RunState:
     """The files of one person's run directory and the pending marker beside it."""
 
-    def __init__(self, directory: Path, pending: Path) -> None:
+    def __init__(self, directory: Path, pending: Path, *, wanted: Callable[[], bool]) -> None:
         self.directory = directory
         self.pending = pending
+        self._wanted = wanted
 
     def make(self) -> Path:
-        """The run directory, made when missing."""
-        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """The run directory, made when missing; raises NotThere once the account is gone.
+
+        Every lock is in this directory, so a task or a page that is late for a deleted account comes no further.
+        """
+        if not self.directory.is_dir():
+            if not self._wanted():
+                raise NotThere("the account is gone, and its files with it")
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         return self.directory
 
     def clear_scratch(self) -> None:
@@ -50,7 +58,8 @@ class RunState:
             leftover.unlink(missing_ok=True)
 
     def mark_pending(self) -> None:
-        """Note, before anything else is done, that there may be work due for this person."""
+        """Note, before anything else is done, that there may be work due for this person; raises NotThere as `make`."""
+        self.make()
         self.pending.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.pending.touch(mode=0o600)
 
@@ -182,7 +191,7 @@ class RunState:
         path = self.make() / "prompts"
         path.mkdir(mode=0o700, exist_ok=True)
         for leftover in path.iterdir():
-            if leftover.suffix not in (".md", ".order"):
+            if leftover.suffix not in (".md", ".order", ".claimed"):
                 leftover.unlink(missing_ok=True)  # half-written by a killed worker: only who answers writes here
         flushed.replace(path / f"{parse_slice_id(slice_id)}.md", text.encode(), scratch=path)
 

@@ -5,7 +5,7 @@ A `MemoryFolder` is cheap to make and keeps nothing in memory; every method look
 worker (`commits.py`) from the list of touched paths that every write leaves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,7 +18,17 @@ from memory.folder import touched as touched_file
 from memory.folder.card import empty_card
 from memory.folder.clock import stamp
 from memory.folder.errors import Damaged, FolderError, HeadBusy, NotThere
-from memory.folder.paths import CARD, MERGES, STRANDS, agent_file, core_file, inside, newest_slice_ids, parse_slice_id
+from memory.folder.paths import (
+    CARD,
+    MERGES,
+    STRANDS,
+    agent_file,
+    core_file,
+    inside,
+    is_derived,
+    newest_slice_ids,
+    parse_slice_id,
+)
 from memory.folder.runstate import RunState
 from memory.folder.slices import Slice, parse
 from memory.folder.strands import Merges, Strands
@@ -27,7 +37,11 @@ from memory.folder.touched import Key, Touched
 
 
 class Moved(FolderError):
-    """An editor replaced the file while we appended to it: read again and decide again."""
+    """An editor saved the file while we were about to: read again and decide again."""
+
+
+def _always() -> bool:
+    return True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +51,10 @@ class Places:
     root: Path
     run: Path
     pending: Path
+    index: Path | None = None
+    """The file of the search index, local to this host; without one it lies among the runtime files."""
+    wanted: Callable[[], bool] = _always
+    """Whether the account is still there; asked before anything is made for a person who has no folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +80,8 @@ class MemoryFolder:
 
     def __init__(self, places: Places) -> None:
         self.root = places.root
-        self.state = RunState(places.run, places.pending)
+        self.state = RunState(places.run, places.pending, wanted=lambda: self.exists() or places.wanted())
+        self.index_file = places.index or places.run / "index.sqlite3"
 
     @property
     def repository(self) -> git.Repository:
@@ -137,6 +156,7 @@ class MemoryFolder:
 
     def create(self, *, name: str, now: datetime, owner: str) -> None:
         """Make the folder when there is none: a repository and the empty card, which rides in `owner`'s commit."""
+        self.state.make()  # raises when the account went while the caller waited for the lock
         if not self.exists():
             git.create(self.root)
         if self.read(CARD) is None and self._is_unborn():
@@ -151,8 +171,8 @@ class MemoryFolder:
     def apply(self, writes: Sequence[Write], *, owner: str) -> None:
         """Write files in order, listed first as uncommitted work of `owner`; flushed when it returns.
 
-        Raises Moved when a file was replaced under an append (look again: the new file decides), OSError when the disk
-        does not take it.
+        Raises Moved when somebody saved one of the files meanwhile (look again: the new file decides), OSError when the
+        disk does not take it. Derived files are written over: they can be made again.
         """
         listed = self.state.touched()
         committed = self.state.committed()
@@ -167,7 +187,9 @@ class MemoryFolder:
                     raise Moved(write.path)
             else:
                 flushed.make_directories(path.parent, below=self.root)
-                flushed.replace(path, write.data, scratch=self.scratch())
+                found = None if is_derived(write.path) else write.found
+                if not flushed.replace(path, write.data, scratch=self.scratch(), found=found):
+                    raise Moved(write.path)
 
     def _listed(self, listed: Touched, write: Write, owner: str, known: str | None) -> Touched:
         found = git.blob_id(write.found) if write.found is not None else None
@@ -186,6 +208,14 @@ class MemoryFolder:
         # Neither our last write nor our last commit left these bytes: a person's, unless HEAD turns out to have them.
         self.state.keep_hand(found, write.found)
         return after | {write.path: replace(after[write.path], hand=found)}
+
+    def keep_uncommitted(self, path: str) -> None:
+        """Keep aside what our last write left at `path`, if no commit has it yet: the next write covers it for good."""
+        data, listed = self.read(path), self.state.touched()
+        touch = listed.get(path)
+        if data is not None and touch and touch.hand is None and (blob := git.blob_id(data)) in touch.ours[1:]:
+            self.state.keep_hand(blob, data)
+            self.state.save_touched(listed | {path: replace(touch, hand=blob)})
 
     def scratch(self) -> Path:
         """Where files wait to be renamed into place: inside .git, so that none of them ever shows as untracked."""

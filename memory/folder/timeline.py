@@ -165,16 +165,24 @@ def newest_first(root: Path, *, before: str | None = None) -> Iterator[Line | Da
 def unmarked(root: Path) -> list[Line]:
     """Return the closed slices without marks of a model: dry ones, then those with the floor's, each oldest first.
 
-    Months whose text shows no such slice are not parsed: with tens of thousands of slices that is nearly all of them.
+    Slices that a person put into the folder are among them before they are catalogued. Months whose text shows no such
+    slice and lists as many as there are are not parsed: with tens of thousands of slices that is nearly all of them.
     """
     found: list[Line] = []
     for month in sorted(months(root)):
         try:
             text = inside(root, month_file(month)).read_bytes().decode("utf-8")
         except (OSError, UnicodeDecodeError, Outside):
-            continue  # what is not catalogued yet is not old
-        if '"dry": true' in text or _MAY_BE_FLOOR.search(text):
-            found += [line for line in month_lines(root, month) if line.dry or is_floor_summary(line.summary)]
+            text = ""
+        if (
+            '"dry": true' in text
+            or _MAY_BE_FLOOR.search(text)
+            or text.count('"id": "') != len(ids_of_month(root, month))
+        ):
+            lines = {line.id: line for line in month_lines(root, month)}
+            unlisted = (read_line(root, each) for each in ids_of_month(root, month, known=lines) if each not in lines)
+            lines |= {line.id: line for line in unlisted if isinstance(line, Line) and not line.active}
+            found += [line for line in lines.values() if line.dry or is_floor_summary(line.summary)]
     return sorted(found, key=lambda line: (not line.dry, line.id))
 
 

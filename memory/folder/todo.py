@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from memory.folder.clock import parse_stamp, stamp
 from memory.folder.paths import parse_slice_id
@@ -29,7 +30,9 @@ STEPS = (ANALYSE_CLOSE, EVOLVE_CARD, BACKFILL, CONSOLIDATE_STRANDS, UPKEEP)
 class Work:
     """One entry: for a close its next step, how often its analysis has failed, and when it is tried again.
 
-    `worth_it` says whether the slice is worth remembering; None while nobody has said.
+    `worth_it` says whether the slice is worth remembering; None while nobody has said. `answered` are the steps that
+    need not ask a model again: an analysis that is tried once more is a pass of its own, the card evolves once.
+    `swept`: the pass was found lying and taken up again, not begun at its boundary.
     """
 
     what: str
@@ -38,6 +41,8 @@ class Work:
     attempts: int = 0
     not_before: datetime | None = None
     worth_it: bool | None = None
+    answered: tuple[str, ...] = ()
+    swept: bool = False
 
 
 def load(path: Path) -> list[Work]:
@@ -69,7 +74,7 @@ def without(works: list[Work], slice_id: str, what: str) -> list[Work]:
     return [work for work in works if (work.slice_id, work.what) != (slice_id, what)]
 
 
-def _work(row: dict[str, object]) -> Work:
+def _work(row: dict[str, Any]) -> Work:
     worth_it, step = row["worth_it"], row["step"]
     if step not in STEPS or worth_it not in (True, False, None):
         raise ValueError("no entry of a work list")
@@ -80,4 +85,6 @@ def _work(row: dict[str, object]) -> Work:
         attempts=int(str(row["attempts"])),
         not_before=parse_stamp(str(row["not_before"])) if row["not_before"] else None,
         worth_it=None if worth_it is None else bool(worth_it),
+        answered=tuple(each for each in STEPS if each in row.get("answered", ())),
+        swept=row.get("swept") is True,
     )

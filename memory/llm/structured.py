@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 UNUSABLE = "unusable_answer"
 _QUOTED_BACK = 4_000  # characters of a refused answer that its author is shown again
-_LONGEST_REASON = 400
+_LONGEST_REASON = 2_000
 
 # The server, not this request, is the trouble: the same request may do well later.
 _NOT_REACHED = (
@@ -33,7 +33,7 @@ _NOT_REACHED = (
     errors.NoSuchModel,
     errors.NotAModelServer,
 )
-_ASKED_AGAIN = (errors.EmptyAnswer, errors.CutOff)
+_MAY_BE_ASKED_AGAIN = (UNUSABLE, errors.EmptyAnswer.code, errors.CutOff.code)
 
 log = logging.getLogger(__name__)
 
@@ -110,9 +110,6 @@ def ask(
         form = strict if _is_json(text, schema) else {}
         asked = _again(messages, text, reason)
     return failure
-
-
-_MAY_BE_ASKED_AGAIN = (UNUSABLE, *(error.code for error in _ASKED_AGAIN))
 
 
 class _Unusable(Exception):

@@ -39,6 +39,12 @@ def date(at: datetime, zone_name: str) -> str:
 
 
 @register.filter
+def short_date(at: datetime, zone_name: str) -> str:
+    """10 Aug; with the year when it is not this one."""
+    return _dated(at, zone_name, pgettext("date format", "j M"), pgettext("date format", "j M Y"))
+
+
+@register.filter
 def short_day(at: datetime, zone_name: str) -> str:
     """10 Mon"""
     return date_format(local(at, zone_name), pgettext("date format", "j D"))

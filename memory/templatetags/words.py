@@ -61,7 +61,7 @@ def waiting_for(code: str) -> str:
 
 @register.filter
 def step_words(step: Step) -> str:
-    return wording.step(step.name)
+    return wording.step(step.name, running=step.state == "running")
 
 
 @register.filter

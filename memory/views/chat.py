@@ -22,11 +22,11 @@ from memory.folder.slices import Slice
 from memory.folder.store import MemoryFolder
 from memory.folder.turns import Entry
 from memory.forms import MessageForm
+from memory.pace import too_fast
 
 from . import notices, spine
 from .arrival import arrival
 from .notices import Notice
-from .pace import too_fast
 from .signed_in import signed_in
 from .transcript import Day, Item, Transcript, Turn, age, last_shown, missing, turn_ids
 from .work import hand_over

@@ -4,6 +4,7 @@ import threading
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from memory.conversation.analyse import analyse_turn
 from memory.conversation.close import run_step
 from memory.conversation.companion import Companion
 from memory.conversation.person import Person
@@ -21,6 +22,7 @@ from tests.benchmarks.table import Row, size
 BEGIN = datetime(2025, 3, 1, 9, 0, tzinfo=UTC)
 ALICE = Person(name="Alice", language="en", timezone="Europe/Lisbon", limits=Limits(120, 100))
 SAID = "Thanks, that helps. I will do the first part tomorrow and tell you how it went. " * 3
+NO_MODEL = Companion(model=None)
 REPLY = "Good. Take the smallest piece first, and look at the rest when it is done.\n\n" * 6
 TIMES = 30
 
@@ -46,6 +48,10 @@ class Talking:
         record(self.folder, taken.slice_id, taken.turn_id, text, block, now=self.now)
         self.now += timedelta(seconds=20)
 
+    def analyse(self, taken: Received) -> None:
+        """The turn gets its tags, which are woven."""
+        analyse_turn(self.folder, taken.slice_id, taken.turn_id, companion=NO_MODEL, person=ALICE, now=self.now)
+
     def settle(self) -> None:
         settle(self.folder, now=self.now)
 
@@ -69,7 +75,7 @@ class Talking:
 
     def close_step(self, slice_id: str, step: str) -> None:
         """One step of the close pass of a slice, with no model."""
-        assert run_step(self.folder, slice_id, step, companion=Companion(model=None), person=ALICE, now=self.now)
+        assert run_step(self.folder, slice_id, step, companion=NO_MODEL, person=ALICE, now=self.now)
 
     def forget_close_work(self) -> None:
         """Leave it undone: what a pass costs is measured elsewhere."""

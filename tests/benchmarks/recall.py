@@ -1,6 +1,6 @@
 """How well the first stage of recall finds evidence: conversations written into a real folder, and searched there.
 
-    python recall_eval.py DATA --engine tests.benchmarks.recall:factory
+    PYTHONPATH=. python recall_eval.py DATA --engine tests.benchmarks.recall:factory
 
 The evaluator and its data are given on its own command line; it is run from the root of the project. A conversation
 is any object with `id` and `slices`; a slice has `id`, `start` and `turns`; a turn has `id`, `speaker` and `text`. The
@@ -43,10 +43,18 @@ def factory(conversations: Sequence[Any]) -> Search:
                 names[kept.slice_id, entry.turn_id] = turn.id
             last = max(last, kept.last_at)
     index.catch_up(folder)
+    # Whose memory it is: the first speaker's, when the folder holds one conversation.
+    called = next((turn.speaker for turn in conversations[0].slices[0].turns if turn.speaker), "")
+    name = called if len(conversations) == 1 else ""
 
     def search(query: str, unit: str, k: int) -> list[str]:
         hits = index.search(
-            query, now=last + timedelta(days=1), timezone="UTC", limit=k, unit="turn" if unit == "turn" else "slice"
+            query,
+            now=last + timedelta(days=1),
+            timezone="UTC",
+            person=name,
+            limit=k,
+            unit="turn" if unit == "turn" else "slice",
         )
         if unit == "slice":
             return [names[(hit.slice_id,)] for hit in hits]

@@ -94,7 +94,7 @@ def copy_to(seeded: Seeded, places: Places) -> MemoryFolder:
 
 def strands_for(slices: int) -> int:
     """How many topics a person has after so many slices: 40 after 100, 4,000 after 36,500."""
-    return min(MOST_STRANDS, max(8, math.ceil(1.6 * slices**0.745)))
+    return min(MOST_STRANDS, max(8, math.ceil(1.6 * math.pow(slices, 0.745))))
 
 
 def _make(place: Path, slices: int) -> None:

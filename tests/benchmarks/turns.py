@@ -22,6 +22,7 @@ FIRST_WORDS = "You settled on"
 TURNS = 15
 QUIET = 1.0
 """Seconds after a turn in which the worker commits it."""
+QUIET_SHARE = 0.03
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class Taken:
 
 
 def told_model(server: ModelServerProcess) -> ModelServerProcess:
-    """The model server, told to give the same 40 words to whoever asks."""
-    server.rules(Rule(answers=[Answer(text=REPLY)]))
+    """The model server, told to give the same 40 words as every reply; to an analysis it has nothing to add."""
+    server.rules(Rule(has_tools=True, answers=[Answer(text=REPLY)]))
     return server
 
 
@@ -94,9 +95,7 @@ async def _turns(stack: Stack, session: str, times: int) -> tuple[list[Taken], f
     for _ in range(3):
         await _turn(browser)
         await asyncio.sleep(QUIET)
-    begun, before = time.monotonic(), stack.cpu()
-    await asyncio.sleep(3)
-    idle = (stack.cpu() - before) / (time.monotonic() - begun)
+    idle = await _when_quiet(stack)
     begun, before = time.monotonic(), stack.cpu()
     taken = []
     for _ in range(times):
@@ -104,6 +103,17 @@ async def _turns(stack: Stack, session: str, times: int) -> tuple[list[Taken], f
         await asyncio.sleep(QUIET)
     used = stack.cpu() - before - idle * (time.monotonic() - begun)
     return taken, used / times
+
+
+async def _when_quiet(stack: Stack) -> float:
+    """CPU seconds a second that the processes use once nothing is left to do, as after a close pass."""
+    for _ in range(20):
+        begun, before = time.monotonic(), stack.cpu()
+        await asyncio.sleep(3)
+        idle = (stack.cpu() - before) / (time.monotonic() - begun)
+        if idle < QUIET_SHARE:
+            break
+    return idle
 
 
 async def _turn(browser: Browser) -> Taken:

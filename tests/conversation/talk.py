@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from memory.conversation.answer import answer
-from memory.conversation.close import run_step
+from memory.conversation.close import run_step, take_up
 from memory.conversation.companion import Companion
 from memory.conversation.due import Answer, Close, Job, Settle, due
 from memory.conversation.person import Person
 from memory.conversation.receive import Ended, NothingOpen, Received, receive
-from memory.conversation.settle import settle
+from memory.conversation.settle import renew_strands, settle
 from memory.folder import todo
 from memory.folder.closing import Limits
 from memory.folder.paths import agent_file, core_file
@@ -86,14 +86,32 @@ class Talk:
         """Do whatever is due now, as the sweep would have it done; the jobs."""
         jobs = due(self.folder, self.clock)
         for job in jobs:
-            match job:
-                case Answer(slice_id, turn_id):
-                    self.answer(Received(slice_id=slice_id, turn_id=turn_id, at=self.clock, existed=True))
-                case Close(slice_id, step):
-                    self.close_pass(slice_id, step)
-                case Settle():
-                    settle(self.folder, now=self.clock)
+            if isinstance(job, Close):
+                take_up(self.folder, job.slice_id)
+            self._do(job)
         return jobs
+
+    def work(self) -> None:
+        """Do all that is due now, as the tasks do that are enqueued when a message arrives."""
+        while jobs := due(self.folder, self.clock):
+            for job in jobs:
+                self._do(job)
+
+    def end(self) -> None:
+        """The person ends the slice, and the worker does what follows from that."""
+        assert isinstance(self.command("/close"), Ended)
+        self.reload()
+        self.work()
+
+    def _do(self, job: Job) -> None:
+        match job:
+            case Answer(slice_id, turn_id):
+                self.answer(Received(slice_id=slice_id, turn_id=turn_id, at=self.clock, existed=True))
+            case Close(slice_id, step):
+                self.close_pass(slice_id, step)
+            case Settle():
+                renew_strands(self.folder, now=self.clock)
+                settle(self.folder, now=self.clock)
 
     def close_pass(self, slice_id: str, step: str = todo.ANALYSE_CLOSE) -> None:
         """Run a close pass from this step on, as the worker's tasks do one after the other."""

@@ -7,21 +7,36 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from memory.conversation import indexing
 from memory.conversation.journal import escaped, journal_reply, moments
-from memory.conversation.record import quoted_line
+from memory.conversation.quoting import quoted_line
+from memory.folder import git
 from memory.folder.paths import STRANDS
 from memory.folder.store import MemoryFolder
 
-from .folders import ALICE, ALICE_IN_CHINESE, a_slice, folder_at, keep, keep_strands, put, utc
+from .folders import ALICE, ALICE_IN_CHINESE, a_slice, keep, keep_strands, opened, put, utc
 
 NOW = utc(2026, 8, 10, 21, 30)
 LATE = {"timezone": "America/Los_Angeles"}
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> MemoryFolder:
-    """Alice's folder: two conversations about running, one about a kitchen, one that is going on."""
-    folder = folder_at(tmp_path)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MemoryFolder:
+    """Alice's folder, too large to be indexed in passing; in it what `filled` has."""
+    monkeypatch.setattr(indexing, "FEW", 0)
+    return filled(tmp_path)
+
+
+@pytest.fixture
+def indexed(tmp_path: Path) -> MemoryFolder:
+    """The same folder when there is an index, which is made when it is first asked."""
+    git.create(opened(tmp_path).root, format_version=1)
+    return filled(tmp_path)
+
+
+def filled(place: Path) -> MemoryFolder:
+    """Two conversations about running, one about a kitchen, one that is going on."""
+    folder = opened(place)
     keep(folder, a_slice("2026-07-16-1800", ("A plan for running, please", "Here."), focus="Half marathon", **LATE))
     keep(folder, a_slice("2026-08-01-0500", "My knee hurts\nafter the hills", focus="The knee", **LATE))
     keep(folder, a_slice("2026-08-02-1800", "Is beech cheaper for a worktop?", focus="A kitchen", **LATE))
@@ -34,13 +49,13 @@ def folder(tmp_path: Path) -> MemoryFolder:
 
 
 def ids(folder: MemoryFolder, text: str) -> list[str]:
-    return [moment.slice_id for moment in moments(folder, text)]
+    return [moment.slice_id for moment in moments(folder, text, person=ALICE, now=NOW)]
 
 
 def test_it_works(folder: MemoryFolder) -> None:
     assert journal_reply(folder, "Back to running", person=ALICE, now=NOW) == (
         "No model is configured on this server, so I cannot answer. Your words are kept.\n\n"
-        "From your own record, closest to what you wrote:\n\n"
+        "This is your record alone. Closest to what you wrote:\n\n"
         "[Friday 31 July 2026, 22:00](/slices/2026/08/01/0500/#t1) · 10 days ago · The knee\n\n"
         "> My knee hurts\n\n"
         "[Thursday 16 July 2026, 11:00](/slices/2026/07/16/1800/#t1) · 25 days ago · Half marathon\n\n"
@@ -48,11 +63,45 @@ def test_it_works(folder: MemoryFolder) -> None:
     )
 
 
+def test_with_an_index_the_closest_words_are_quoted(indexed: MemoryFolder) -> None:
+    keep(
+        indexed,
+        a_slice(
+            "2026-08-03-1800",
+            ("Something else first", "Yes?"),
+            ("Oak for the worktop\nif it stays under 900", "Noted."),
+            focus="Oak",
+            **LATE,
+        ),
+    )
+    assert journal_reply(indexed, "What about the oak worktop?", person=ALICE, now=NOW) == (
+        "No model is configured on this server, so I cannot answer. Your words are kept.\n\n"
+        "This is your record alone. Closest to what you wrote:\n\n"
+        "[Monday 3 August 2026, 11:02](/slices/2026/08/03/1800/#t2) · 7 days ago · Oak\n\n"
+        "> Oak for the worktop if it stays under 900\n\n"
+        "[Sunday 2 August 2026, 11:00](/slices/2026/08/02/1800/#t1) · 8 days ago · A kitchen\n\n"
+        "> Is beech cheaper for a worktop?"
+    )
+
+
+@pytest.mark.parametrize(("asked", "slice_id"), [("接龙", "2026-08-05-0100"), ("походы в горах", ""), ("Thanks!", "")])
+def test_with_an_index_what_is_not_close_is_not_quoted(indexed: MemoryFolder, asked: str, slice_id: str) -> None:
+    keep(indexed, a_slice("2026-08-05-0100", "今天玩成语接龙游戏", timezone="Asia/Shanghai"))
+    assert ids(indexed, asked) == [slice_id][: bool(slice_id)]
+
+
+def test_with_an_index_neither_the_agent_nor_the_open_slice_is_quoted(indexed: MemoryFolder) -> None:
+    keep(indexed, a_slice("2026-08-04-1800", ("Good morning", "You once spoke of a worktop of beech.")))
+    assert ids(indexed, "worktop of beech") == ["2026-08-02-1800"]
+    assert "2026-08-10-2125" not in ids(indexed, "back to running")
+    assert ids(indexed, "Is beech cheaper for a worktop?") == []
+
+
 def test_in_chinese(folder: MemoryFolder) -> None:
     keep(folder, a_slice("2026-08-05-0100", "今天玩成语接龙游戏", focus="成语接龙", timezone="Asia/Shanghai"))
     assert journal_reply(folder, "再玩一次成语接龙", person=ALICE_IN_CHINESE, now=NOW) == (
         "这台服务器没有配置模型，所以我无法回答。你写的话已经保存。\n\n"
-        "在你自己的记录里，与这段话最接近的是：\n\n"
+        "以下只是你自己的记录。与这段话最接近的是：\n\n"
         "[2026年8月5日星期三 09:00](/slices/2026/08/05/0100/#t1) · 6天前 · 成语接龙\n\n"
         "> 今天玩成语接龙游戏"
     )
@@ -132,10 +181,13 @@ def shown(markdown: str) -> tuple[list[str], str]:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_quote_cannot_break_out(folder: MemoryFolder, text: str) -> None:
+@pytest.mark.parametrize("kind", ["folder", "indexed"])
+def test_a_quote_cannot_break_out(request: pytest.FixtureRequest, kind: str, text: str) -> None:
+    folder: MemoryFolder = request.getfixturevalue(kind)
+    text = f"{text} Zanzibar"
     keep(folder, a_slice("2026-08-05-0100", text, focus=text))
-    keep_strands(folder, {"running": ["2026/08/05/0100"]})
-    reply = journal_reply(folder, "running", person=ALICE, now=NOW)
+    keep_strands(folder, {"zanzibar": ["2026/08/05/0100"]})
+    reply = journal_reply(folder, "Zanzibar", person=ALICE, now=NOW)
     kinds, words = shown(reply)
     link = ["link_open", "link_close"]
     paragraph = ["paragraph_open", "inline", "paragraph_close"]

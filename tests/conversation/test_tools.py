@@ -9,7 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memory.conversation import window
-from memory.conversation.tools import RESULT_TOKENS, TOOLS, ToolResult, run
+from memory.conversation.reading import RESULT_TOKENS
+from memory.conversation.toolbox import ToolResult
+from memory.conversation.tools import TOOLS, run
 from memory.folder.paths import CARD, agent_file, core_file
 from memory.folder.store import MemoryFolder
 

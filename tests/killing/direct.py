@@ -19,7 +19,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memory.conversation.settle import clear_marker
+from memory.conversation.due import nothing_due
+from memory.conversation.settle import clear_marker, settle
 from tests.conversation.talk import BEGIN, Talk
 from tests.killing.fuse import Fuse, kill, light
 from tests.killing.ledger import (
@@ -150,8 +151,11 @@ def _recover(talk: Talk) -> None:
         return
     for _ in range(200):
         if not talk.sweep():
+            settle(talk.folder, now=talk.clock)  # as the next turn would: half-written files go
             clear_marker(talk.folder, now=talk.clock)
-            return
+            if nothing_due(talk.folder, talk.clock):
+                return
+            talk.later(minutes=20)  # something waits for its time: an analysis that failed is tried again
         time.sleep(0.01)  # a git that outlived us may hold the index for a moment
 
 

@@ -33,7 +33,7 @@ _OF_FUNCTION = {
     ("memory.tasks", "sweep_now"): "sweep",
     ("tests.conversation.talk", "sweep"): "sweep",
 }
-_RECEIVING = {("memory.conversation.receive", "_receive"), ("memory.conversation.receive", "end_slice")}
+_RECEIVING = {("memory.conversation.receive", "_receive"), ("memory.conversation.receive", "_end_slice")}
 _EVENTS = {"os.rename", "os.remove", "os.mkdir", "os.truncate", "fcntl.flock", "subprocess.Popen"}
 _FOR_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 

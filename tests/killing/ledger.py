@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from memory.conversation.due import nothing_due, owed, recent_slices
+from memory.conversation.due import due, nothing_due, owed, recent_slices
 from memory.conversation.outcomes import outcome
 from memory.folder import cognition, derived, gitlocks
 from memory.folder.errors import LockTimeout
@@ -91,10 +91,17 @@ def broken_promises(folder: MemoryFolder, ledger: Ledger, now: datetime, *, deri
         *_locks(folder),
         *_leftovers(folder),
         *(f"owed: {answer}" for answer in owed(recent_slices(folder, now), folder, now)),
-        *([] if nothing_due(folder, now) else ["something is due still"]),
-        *(["the pending marker stays although nothing is due"] if folder.state.pending.exists() else []),
+        *(f"still due: {job}" for job in due(folder, now)),
+        *(f"uncommitted: {path}" for path in folder.state.touched()),
+        *_marker(folder, now),
         *(_derived(folder) if derived_too else []),
     ]
+
+
+def _marker(folder: MemoryFolder, now: datetime) -> list[str]:
+    """The marker stays as long as something waits for its time, such as an analysis that is tried again later."""
+    there, needed = folder.state.pending.exists(), not nothing_due(folder, now)
+    return [] if there == needed else [f"the pending marker is {'there' if there else 'missing'}"]
 
 
 def _messages(slices: Sequence[Slice], ledger: Ledger) -> list[str]:

@@ -163,7 +163,8 @@ class _Trials:
         until = time.monotonic() + SECONDS_TO_RECOVER
         looked = time.monotonic()
         while time.monotonic() < until:
-            if nothing_due(self._folder, utc_now()) and not self._folder.state.pending.exists():
+            marked = self._folder.state.pending.exists()
+            if not due(self._folder, utc_now()) and marked != nothing_due(self._folder, utc_now()):
                 return []
             if time.monotonic() - looked > 2:
                 self.installation.look(self._web(chance))

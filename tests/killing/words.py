@@ -7,7 +7,7 @@ from tests.model_server.answers import Answer, Rule, error_body
 REFUSED = "[refuse this]"
 """The model server answers a message that holds this with an error that no further attempt would mend."""
 
-REFUSING = Rule(user=REFUSED, answers=[Answer(status=400, body=error_body("I do not answer this"))])
+REFUSING = Rule(user=REFUSED, has_tools=True, answers=[Answer(status=400, body=error_body("I do not answer this"))])
 
 _TEXTS = (
     "Good morning, I slept well after #running along the river",

@@ -20,7 +20,7 @@ def happens(user, slice_, turn_id, *events):
 
 
 def ended(user, slice_, turn_id, how, code=""):
-    record_outcome(access.folder_of(user).state.directory, slice_.slice_id, turn_id, Outcome(how, code, utc_now()))
+    record_outcome(access.folder_of(user).state.make(), slice_.slice_id, turn_id, Outcome(how, code, utc_now()))
 
 
 def url(slice_, turn_id, more=""):

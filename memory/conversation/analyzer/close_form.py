@@ -10,7 +10,7 @@ from memory.conversation.analyzer import dates, fields, shown
 from memory.conversation.analyzer.tone import tone
 from memory.conversation.analyzer.topics import Topics, topics
 from memory.conversation.person import Person
-from memory.conversation.record import fenced
+from memory.conversation.quoting import fenced
 from memory.conversation.window import tokens
 from memory.folder.marks import SUMMARY_CHARACTERS, hashtags, is_floor_summary
 from memory.folder.slices import MAX_ITEMS, Slice

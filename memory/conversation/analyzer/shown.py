@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from memory.conversation.record import fenced, quoted_line, quoted_lines
+from memory.conversation.quoting import fenced, quoted_line, quoted_lines
 from memory.conversation.window import PER_MESSAGE, shortened, tokens
 from memory.folder import clock
 from memory.folder.slices import Slice

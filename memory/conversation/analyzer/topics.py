@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from memory.conversation.record import quoted_line
+from memory.conversation.quoting import quoted_line
 from memory.conversation.window import tokens
 from memory.folder.marks import named_strands
 from memory.folder.strands import Merge, Strands, key_for, normalise

@@ -10,7 +10,7 @@ from memory.conversation import anchors
 from memory.conversation.analyzer import dates, fields, shown
 from memory.conversation.analyzer.topics import Topics, topics, twin_form
 from memory.conversation.person import Person
-from memory.conversation.record import card_lines, fenced
+from memory.conversation.quoting import card_lines, fenced
 from memory.folder.card import Card
 from memory.folder.errors import NotThere
 from memory.folder.quotes import occurs, own_words
@@ -33,9 +33,9 @@ _OPERATION = {
     "type": "object",
     "properties": {
         "op": {"type": "string", "enum": ["add", "replace", "remove", "move_to_past"]},
-        **{name: {"type": "string"} for name in ("section", "old", "text", "quote")},
+        **{name: {"type": "string"} for name in ("section", "old", "text", "past", "quote")},
     },
-    "required": ["op", "section", "old", "text", "quote"],
+    "required": ["op", "section", "old", "text", "past", "quote"],
     "additionalProperties": False,
 }
 SCHEMA: dict[str, Any] = {
@@ -179,7 +179,7 @@ def _card_operations(value: Any, told: str, receipt: str) -> tuple[dict[str, Any
     for item in value[:MOST_OPERATIONS] if isinstance(value, list) else ():
         if not isinstance(item, dict) or not isinstance(item.get("quote"), str) or not occurs(item["quote"], own):
             continue
-        given = {name: item[name] for name in ("op", "section", "old", "text") if isinstance(item.get(name), str)}
+        given = {name: item[name] for name in ("op", "section", "old", "text", "past") if isinstance(item.get(name), str)}
         found.append({**given, "receipts": [{"receipt": receipt, "quote": item["quote"]}]})
     return tuple(found)
 

@@ -2,15 +2,16 @@
 
 import sqlite3
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
 from memory.folder.search.candidates import Only, Question, asked, candidates
 from memory.folder.search.database import totals
-from memory.folder.search.document import entries_of, slice_id_of
-from memory.folder.search.scoring import EntryKey, Scored, scored
+from memory.folder.search.document import entries_of, line, slice_id_of
+from memory.folder.search.scoring import Asked, EntryKey, Scored, scored
 from memory.folder.search.snippets import Snippet, snippet
+from memory.folder.search.tokens import character_tokens
 from memory.folder.turns import Entry, Role
 
 Unit = Literal["slice", "turn"]
@@ -62,9 +63,12 @@ def answer(
 ) -> list[Hit]:
     """Find, score and show; inside one read transaction."""
     counts = totals(database)
-    known = asked(database, question.terms)
+    known = asked(database, question, counts)
     found = candidates(database, question, known, counts, only)
     shown = _Shown(database, question)
+    if question.characters:
+        known = [Asked(character, 1, 1) for character in question.characters]
+        found = [replace(one, body=shown.characters(one.minute)) for one in found]
     ranked = scored(found, known, counts, second=_by_key(shown, second) if second else None)
     return _turns(shown, ranked, limit) if unit == "turn" else [shown.slice(one) for one in ranked[:limit]]
 
@@ -101,6 +105,11 @@ class _Shown:
             row = self.database.execute("SELECT packed FROM entries WHERE minute = ?", (minute,)).fetchone()
             self._entries[minute] = entries_of(row[0])
         return self._entries[minute]
+
+    def characters(self, minute: int) -> str:
+        """The entries as lines of characters instead of tokens: a scan of what was written."""
+        texts = (entry.content for entry in self.entries(minute))
+        return "\n".join(line(token.term for token in character_tokens(text)) for text in texts)
 
     def turn(self, minute: int, number: int, score: float) -> TurnHit:
         entry = self.entries(minute)[number]

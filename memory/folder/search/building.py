@@ -1,15 +1,12 @@
 """Bringing an index up to its folder: slice by slice as git says they changed, or made anew beside the old file."""
 
-import os
-import sqlite3
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from memory.folder import flushed
-from memory.folder.errors import BadId, Damaged, HeadBusy, NotThere
+from memory.folder.errors import Damaged, HeadBusy, NotThere
 from memory.folder.paths import core_file, newest_slice_ids, slice_ids, slice_of_file
 from memory.folder.search import database as db
 from memory.folder.search.document import Document, document, minute_number, slice_id_of, term_counts
@@ -63,28 +60,36 @@ def read(folder: MemoryFolder, minute: int) -> Document | None:
 def build(folder: MemoryFolder, file: Path, *, progress: Progress | None) -> None:
     """Fill a new file with every slice of the folder as it is on disk."""
     head = _head(folder, None)
-    loose = _uncommitted(folder)
-    ids = list(slice_ids(folder.root))
+    loose = frozenset(_uncommitted(folder))
+    fill(file, _documents(folder, progress), commit=head, loose=loose)
+
+
+def fill(file: Path, documents: Iterable[Document], *, commit: str | None, loose: Collection[int]) -> None:
+    """Fill a new file with these documents, each slice once."""
     slices: Counter[str] = Counter()
     entries: Counter[str] = Counter()
     counts = db.Totals()
     with closing(db.create(file)) as database, db.transaction(database):
-        for done, slice_id in enumerate(ids):
-            if progress and done % A_REPORT == 0:
-                progress(done, len(ids))
-            minute = minute_number(slice_id)
-            found = read(folder, minute)
-            if found is None:
-                continue
-            db.insert(database, found, loose=minute in loose)
+        for found in documents:
+            db.insert(database, found, loose=found.minute in loose)
             terms = term_counts(found.title, found.body)
             slices.update(terms.keys())
             entries.update(terms)
             counts = counts.plus(db.totals_of(found))
         db.add_terms(database, {term: (count, entries[term]) for term, count in slices.items()})
         db.save_totals(database, counts)
-        db.set_meta(database, commit=head)
+        db.set_meta(database, commit=commit)
         database.execute("INSERT INTO words (words) VALUES ('optimize')")
+
+
+def _documents(folder: MemoryFolder, progress: Progress | None) -> Iterator[Document]:
+    ids = list(slice_ids(folder.root))
+    for done, slice_id in enumerate(ids):
+        if progress and done % A_REPORT == 0:
+            progress(done, len(ids))
+        found = read(folder, minute_number(slice_id))
+        if found:
+            yield found
     if progress:
         progress(len(ids), len(ids))
 

@@ -1,9 +1,11 @@
 """From a question to the slices that may answer it: a few dozen, found by words, characters and dates."""
 
+import json
 import sqlite3
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from typing import Literal
 
 from memory.folder.search import dates, tokens
 from memory.folder.search.database import Totals
@@ -35,28 +37,36 @@ class Only:
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
-    """What was asked, as the index knows it: its tokens, or its characters when it has none, and the days it names."""
+    """What was asked, as the index knows it: its tokens, or its characters when it has none, and the days it names.
+
+    `name` are the tokens of the person's name.
+    """
 
     terms: tuple[str, ...]
     characters: tuple[str, ...]
     windows: tuple[dates.Window, ...]
+    name: frozenset[str]
 
 
-def question(text: str, *, today: date) -> Question:
+def question(text: str, *, today: date, person: str) -> Question:
     """Read a question. Characters of unspaced scripts are asked for one by one only when there is no other token."""
-    found = dict.fromkeys(tokens.terms(text))
-    letters = tokens.characters(text)
-    if letters.issuperset(found):
-        return Question(terms=(), characters=tuple(sorted(letters)), windows=dates.windows(text, today))
-    return Question(terms=tuple(found), characters=(), windows=dates.windows(text, today))
+    terms, letters = tokens.terms_and_characters(text)
+    return Question(
+        terms=() if letters.issuperset(terms) else tuple(dict.fromkeys(terms)),
+        characters=tuple(sorted(letters)) if letters.issuperset(terms) else (),
+        windows=dates.windows(text, today),
+        name=frozenset(tokens.terms(person)),
+    )
 
 
-def asked(database: sqlite3.Connection, terms: Sequence[str]) -> list[Asked]:
-    """Return those of the tokens that the index has, rarest first."""
+def asked(database: sqlite3.Connection, question: Question, totals: Totals) -> list[Asked]:
+    """Return those of the question's tokens that the index has, rarest first."""
     found = []
-    for term in terms:
+    for term in question.terms:
         row = database.execute("SELECT slices, entries FROM terms WHERE term = ?", (term,)).fetchone()
-        if row:
+        if term in question.name:
+            found.append(Asked(term, totals.slices, totals.person_entries, is_name=True))
+        elif row:
             found.append(Asked(term, *row))
     return sorted(found, key=lambda one: (one.slices, one.term))[:MOST_SCORED]
 
@@ -94,9 +104,28 @@ def candidates(
     ]
 
 
+_Index = Literal["words", "letters"]
+_FIRST, _LAST = -(2**62), 2**62
+
+# The plus keeps SQLite from asking the word index once for each minute of a list.
+_BEST: dict[_Index, str] = {
+    "words": """
+        SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?
+        AND (? IS NULL OR +rowid IN (SELECT value FROM json_each(?)))
+        AND +rowid NOT IN (SELECT value FROM json_each(?)) ORDER BY rank LIMIT ?""",
+    "letters": """
+        SELECT rowid FROM letters WHERE letters MATCH ? AND rowid BETWEEN ? AND ?
+        AND (? IS NULL OR +rowid IN (SELECT value FROM json_each(?)))
+        AND +rowid NOT IN (SELECT value FROM json_each(?)) ORDER BY rowid DESC LIMIT ?""",
+}
+_OTHERS = """
+    SELECT minute FROM slices WHERE minute BETWEEN ? AND ? AND (? IS NULL OR minute IN (SELECT value FROM json_each(?)))
+    AND minute NOT IN (SELECT value FROM json_each(?)) ORDER BY minute LIMIT ?"""
+
+
 def _telling(known: Sequence[Asked], totals: Totals) -> Sequence[Asked]:
     most = max(COMMON_SHARE * totals.slices, COMMON_SLICES)
-    rare = [one for one in known if one.slices <= most]
+    rare = [one for one in known if one.slices <= most and not one.is_name]
     return (rare if len(rare) >= ALWAYS else known[:ALWAYS])[:MOST_TERMS]
 
 
@@ -115,36 +144,31 @@ def _within(only: Only, window: dates.Window) -> Only:
 
 
 class _Scope:
-    """The slices that may be found, as a condition on their minutes that is looked at before anything is ranked."""
+    """The slices that may be found, as a condition on their minutes that holds before anything is ranked."""
 
     def __init__(self, database: sqlite3.Connection, only: Only) -> None:
         self.database = database
-        self.condition = ""
-        self.parameters: list[int] = []
+        self.range: tuple[int, int] = (_FIRST, _LAST)
         if only.since or only.until:
             first, last = database.execute(
                 "SELECT min(minute), max(minute) FROM slices WHERE day BETWEEN ? AND ?",
                 ((only.since or date.min).toordinal(), (only.until or date.max).toordinal()),
             ).fetchone()
-            self.condition += " AND {minute} BETWEEN ? AND ?"
-            self.parameters += [1, 0] if first is None else [first, last]
-        if only.minutes is not None:
-            # The plus keeps SQLite from asking the word index once a minute.
-            self.condition += f" AND +{{minute}} IN ({', '.join(map(str, sorted(only.minutes)))})"
-        if only.exclude:
-            self.condition += f" AND +{{minute}} NOT IN ({', '.join(map(str, sorted(only.exclude)))})"
+            self.range = (1, 0) if first is None else (first, last)
+        self.only = json.dumps(sorted(only.minutes)) if only.minutes is not None else None
+        self.exclude = json.dumps(sorted(only.exclude))
 
-    def best(self, table: str, match: str, *, limit: int) -> list[int]:
+    def best(self, index: _Index, match: str, *, limit: int) -> list[int]:
         """The best by the index's own ranking; of characters, which it does not rank, the newest."""
-        order = "rank" if table == "words" else "rowid DESC"
-        sql = f"SELECT rowid FROM {table} WHERE {table} MATCH ?{self.condition.format(minute='rowid')} ORDER BY {order} LIMIT ?"
-        return [minute for (minute,) in self.database.execute(sql, (match, *self.parameters, limit))]
+        return self._minutes(_BEST[index], match, *self.range, self.only, self.only, self.exclude, limit)
 
     def others(self, minutes: Collection[int], *, limit: int) -> list[int]:
         """The first in time that are not among the minutes."""
-        sql = f"SELECT minute FROM slices WHERE true{self.condition.format(minute='minute')} ORDER BY minute LIMIT ?"
-        found = self.database.execute(sql, (*self.parameters, limit + len(minutes)))
-        return [minute for (minute,) in found if minute not in minutes][:limit]
+        exclude = json.dumps(sorted({*minutes, *json.loads(self.exclude)}))
+        return self._minutes(_OTHERS, *self.range, self.only, self.only, exclude, limit)
+
+    def _minutes(self, sql: str, *parameters: str | int | None) -> list[int]:
+        return [minute for (minute,) in self.database.execute(sql, parameters)]
 
 
 def minutes_of(slice_ids: Collection[str]) -> frozenset[int]:

@@ -6,7 +6,7 @@ Everything in it can be made anew from the folder.
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,12 +46,13 @@ class Unusable(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """How much there is: slices and their tokens, entries and their tokens."""
+    """How much there is: slices and their tokens, entries and their tokens, and how many entries are the person's."""
 
     slices: int = 0
     slice_tokens: int = 0
     entries: int = 0
     entry_tokens: int = 0
+    person_entries: int = 0
 
     def plus(self, other: "Totals", sign: int = 1) -> "Totals":
         """With the other's added, or taken away by the sign -1."""
@@ -82,7 +83,7 @@ def open_(file: Path) -> sqlite3.Connection:
             raise Unusable("there is no index") from error
         raise
     try:
-        database.execute("PRAGMA mmap_size=1073741824")
+        database.executescript("PRAGMA mmap_size=1073741824; PRAGMA synchronous=NORMAL;")
         if meta(database).get("version") != VERSION:
             raise Unusable("the index is of another version")
     except BaseException:
@@ -129,7 +130,8 @@ def put(database: sqlite3.Connection, minute: int, document: Document | None, *,
 
     `loose` says that git may not have it yet: the slice is compared with the disk again next time.
     """
-    before = database.execute("SELECT digest, title, body, characters, roles FROM slices WHERE minute = ?", (minute,)).fetchone()
+    select = "SELECT digest, title, body, characters, roles FROM slices WHERE minute = ?"
+    before = database.execute(select, (minute,)).fetchone()
     if before and document and before[0] == document.digest:
         database.execute("UPDATE slices SET loose = ? WHERE minute = ? AND loose <> ?", (loose, minute, loose))
         return
@@ -137,9 +139,12 @@ def put(database: sqlite3.Connection, minute: int, document: Document | None, *,
     changes = dict[str, tuple[int, int]]()
     if before:
         _, title, body, characters, roles = before
-        database.execute("INSERT INTO words (words, rowid, title, body) VALUES ('delete', ?, ?, ?)", (minute, title, body))
+        # The word index keeps no copy of the text, so it has to be told what it is to forget.
+        delete = "INSERT INTO words (words, rowid, title, body) VALUES ('delete', ?, ?, ?)"
+        database.execute(delete, (minute, title, body))
         if characters:
-            database.execute("INSERT INTO letters (letters, rowid, characters) VALUES ('delete', ?, ?)", (minute, characters))
+            delete = "INSERT INTO letters (letters, rowid, characters) VALUES ('delete', ?, ?)"
+            database.execute(delete, (minute, characters))
         database.execute("DELETE FROM slices WHERE minute = ?", (minute,))
         database.execute("DELETE FROM entries WHERE minute = ?", (minute,))
         old = _totals_of(title, body, roles)
@@ -175,7 +180,9 @@ def insert(database: sqlite3.Connection, document: Document, *, loose: bool) -> 
         "INSERT INTO words (rowid, title, body) VALUES (?, ?, ?)", (document.minute, document.title, document.body)
     )
     if document.characters:
-        database.execute("INSERT INTO letters (rowid, characters) VALUES (?, ?)", (document.minute, document.characters))
+        database.execute(
+            "INSERT INTO letters (rowid, characters) VALUES (?, ?)", (document.minute, document.characters)
+        )
 
 
 def add_terms(database: sqlite3.Connection, changes: Mapping[str, tuple[int, int]]) -> None:
@@ -189,7 +196,7 @@ def add_terms(database: sqlite3.Connection, changes: Mapping[str, tuple[int, int
     database.executemany("DELETE FROM terms WHERE term = ? AND slices = 0", gone)
 
 
-def loose_minutes(database: sqlite3.Connection) -> Iterable[int]:
+def loose_minutes(database: sqlite3.Connection) -> list[int]:
     """The slices that git may not have had yet when they were indexed."""
     return [minute for (minute,) in database.execute("SELECT minute FROM slices WHERE loose")]
 
@@ -206,4 +213,5 @@ def _totals_of(title: str, body: str, roles: str) -> Totals:
         slice_tokens=length + len(title.split()),
         entries=len(roles),
         entry_tokens=length,
+        person_entries=roles.count("u"),
     )

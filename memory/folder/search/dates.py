@@ -57,7 +57,7 @@ def windows(question: str, today: date) -> tuple[Window, ...]:
             for match in pattern.finditer(text):
                 try:
                     found.append((match.start(), read(match, today)))
-                except (ValueError, OverflowError):
+                except (ValueError, OverflowError, KeyError):
                     continue  # 31 June, or a million years ago: no day
             # What one rule has read is not read again by a coarser one.
             text = pattern.sub(lambda match: "\0" * len(match[0]), text)
@@ -74,9 +74,10 @@ _MONTHS = {
     for name in (calendar.month_name[number].lower(), calendar.month_abbr[number].lower())
 } | {"sept": 9}
 _WEEKDAYS = {calendar.day_name[number].lower(): number for number in range(7)}
-_COUNTS = dict(
-    zip("one two three four five six seven eight nine ten eleven twelve".split(), range(1, 13), strict=True)
-) | {"a": 1, "an": 1, "couple of": 2, "a couple of": 2, "a few": 3, "few": 3}
+_COUNTS = {
+    "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10, "eleven": 11, "twelve": 12, "couple of": 2, "a couple of": 2, "few": 3, "a few": 3,
+}  # fmt: skip
 _SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12, "春": 3, "夏": 6, "秋": 9, "冬": 12}
 _DIGITS = {digit: number for number, digit in enumerate("〇一二三四五六七八九")} | {"零": 0, "两": 2, "元": 1}
 
@@ -111,10 +112,6 @@ def _number(written: str) -> int:
 
 
 # Windows of a known length.
-
-
-def _days(first: date, last: date, fade: float) -> Window:
-    return Window(first, last, fade)
 
 
 def _one_day(day: date) -> Window:
@@ -161,11 +158,7 @@ _Read = Callable[[re.Match[str], date], Window]
 
 
 def _full_date(match: re.Match[str], _: date) -> Window:
-    return _one_day(date(_year(match["year"]), _month(match["month"]), _number(match["day"])))
-
-
-def _year(written: str) -> int:
-    return _number(written)
+    return _one_day(date(_number(match["year"]), _month(match["month"]), _number(match["day"])))
 
 
 def _month_and_day(match: re.Match[str], today: date) -> Window:
@@ -174,7 +167,7 @@ def _month_and_day(match: re.Match[str], today: date) -> Window:
 
 
 def _month_of_year(match: re.Match[str], _: date) -> Window:
-    return _whole_month(_year(match["year"]), _month(match["month"]))
+    return _whole_month(_number(match["year"]), _month(match["month"]))
 
 
 def _month_alone(match: re.Match[str], today: date) -> Window:
@@ -183,11 +176,11 @@ def _month_alone(match: re.Match[str], today: date) -> Window:
 
 
 def _season_of_year(match: re.Match[str], _: date) -> Window:
-    return _season(_year(match["year"]), _SEASONS[match["season"].lower()])
+    return _season(_number(match["year"]), _SEASONS[match["season"].lower()])
 
 
 def _year_alone(match: re.Match[str], _: date) -> Window:
-    return _whole_year(_year(match["year"]))
+    return _whole_year(_number(match["year"]))
 
 
 def _years_back(match: re.Match[str]) -> int:
@@ -237,7 +230,7 @@ def _weekend(match: re.Match[str], today: date) -> Window:
     saturday = _monday(today) + timedelta(days=5)
     if saturday > today or (match["which"].lower() in ("last", "上") and saturday + timedelta(days=1) >= today):
         saturday -= timedelta(days=7)
-    return _days(saturday, saturday + timedelta(days=1), DAY_FADE)
+    return Window(saturday, saturday + timedelta(days=1), DAY_FADE)
 
 
 def _weekday(match: re.Match[str], today: date) -> Window:
@@ -263,7 +256,7 @@ def _back(count: int, unit: str, today: date) -> Window:
         return _one_day(today - timedelta(days=count))
     if unit in ("week", "周", "星期", "礼拜"):
         day = today - timedelta(days=7 * count)
-        return _days(day - timedelta(days=3), day + timedelta(days=3), WEEK_FADE)
+        return Window(day - timedelta(days=3), day + timedelta(days=3), WEEK_FADE)
     if unit in ("month", "月"):
         return _whole_month(today.year, today.month - count)
     return _whole_year(today.year - count)
@@ -271,7 +264,7 @@ def _back(count: int, unit: str, today: date) -> Window:
 
 def _last_few(match: re.Match[str], today: date) -> Window:
     """前几天, the past three weeks: from then up to today."""
-    return _days(_back(_number(match["count"]), match["unit"].lower(), today).first, today, WEEK_FADE)
+    return Window(_back(_number(match["count"]), match["unit"].lower(), today).first, today, WEEK_FADE)
 
 
 def _rules(*rules: tuple[str, _Read], ignore_case: bool = True) -> list[tuple[re.Pattern[str], _Read]]:

@@ -25,7 +25,8 @@ class Document:
 
     `minute` is the slice id as a number, minutes since 1970; `day` the ordinal of its local day, by the slice's own
     time zone. `title` has the tokens of its marks, `body` a line of tokens an entry; a space stands before and after
-    each token. `roles` has a letter an entry, u or a. `characters` are those of unspaced scripts, each once. `digest` is the same for documents that are the same.
+    each token. `roles` has a letter an entry, u or a. `characters` are those of unspaced scripts, each once. `digest`
+    is the same for documents that are the same.
     """
 
     minute: int
@@ -47,17 +48,18 @@ def document(slice_: Slice) -> Document:
     """Return what the index keeps of a slice. A summary that only counts the turns says nothing and is left out."""
     summary = "" if is_floor_summary(slice_.summary) else slice_.summary
     marks = (slice_.focus, summary, *slice_.tags, *slice_.open_loops, *slice_.decisions)
-    texts = [entry.content for entry in slice_.entries]
+    titles = [tokens.terms_and_characters(mark) for mark in marks]
+    lines = [tokens.terms_and_characters(entry.content) for entry in slice_.entries]
     rows = [[entry.turn_id, stamp(entry.at), entry.role, entry.content] for entry in slice_.entries]
     day = local_day(slice_.start, slice_.timezone).toordinal()
     packed = json.dumps(rows, ensure_ascii=False).encode()
     return Document(
         minute=minute_number(slice_.slice_id),
         day=day,
-        title=line(term for mark in marks for term in tokens.terms(mark)),
-        body="\n".join(line(tokens.terms(text)) for text in texts),
+        title=line(term for terms, _ in titles for term in terms),
+        body="\n".join(line(terms) for terms, _ in lines),
         roles="".join(entry.role[0] for entry in slice_.entries),
-        characters=" ".join(sorted(frozenset().union(*map(tokens.characters, (*marks, *texts))))),
+        characters=" ".join(sorted(set().union(*(characters for _, characters in (*titles, *lines))))),
         entries=zlib.compress(packed, 1),
         digest=hashlib.blake2b(json.dumps([day, *marks]).encode() + packed, digest_size=16).digest(),
     )

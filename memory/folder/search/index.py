@@ -48,11 +48,37 @@ class SearchIndex:
         GitError when git fails.
         """
         try:
-            missing = self._learn(folder, progress)
+            learned = self.learn(folder, progress=progress)
         except NoIndex:
-            missing = True
-        if missing:
+            learned = False
+        if not learned:
             self._make(folder, progress)
+
+    def learn(self, folder: MemoryFolder, *, most: int = MANY, progress: Progress | None = None) -> bool:
+        """Read again what changed in the folder, at most so many slices.
+
+        False when nothing was read: there is more to read than that, or the index has to be made anew. It answers as
+        before then. Raises NoIndex, LockTimeout, GitError.
+        """
+        with self._open() as database:
+            reflected = db.meta(database)["commit"]
+            loose = db.loose_minutes(database)
+        behind = building.behind(folder, None if reflected is None else str(reflected), loose)
+        if behind is None or len(behind.again) > most:
+            return False
+        for first in range(0, len(behind.again), A_BATCH):
+            if progress:
+                progress(first, len(behind.again))
+            with self._writing(), self._open() as database, db.transaction(database):
+                # Read under the lock, so that of two who learn the same slice the later writes what is later.
+                for minute in behind.again[first : first + A_BATCH]:
+                    db.put(database, minute, building.read(folder, minute), loose=minute in behind.loose)
+        if behind.commit != reflected:
+            with self._writing(), self._open() as database:
+                db.set_meta(database, commit=behind.commit)
+        if progress:
+            progress(len(behind.again), len(behind.again))
+        return True
 
     def replace(self, slice_: Slice) -> None:
         """Make the index hold this slice as it is given; without an index, nothing: `catch_up` will read it.
@@ -71,6 +97,7 @@ class SearchIndex:
         *,
         now: datetime,
         timezone: str,
+        person: str = "",
         limit: int = 10,
         unit: Unit = "slice",
         paths: Collection[str] | None = None,
@@ -82,11 +109,12 @@ class SearchIndex:
         """Return the best slices for a question in any language, best first; or, by `unit`, the best turns.
 
         A turn here is one entry. With the unit `turn` each hit has exactly one. Dates in the question are understood
-        against `now` and the person's time zone; they give a place, never a filter. What may be found at all is
+        against `now` and the person's time zone; they give a place, never a filter. `person` is the name the person is
+        called by: it stands for what they said, not for the few entries that mention it. What may be found at all is
         limited by slice paths (such as a strand's), by local days, both included, and by slice ids to leave out.
         `second` adds its opinion of each entry to the words' own. Raises NoIndex, LockTimeout, BadId.
         """
-        asked = candidates.question(query, today=clock.local_day(now, timezone))
+        asked = candidates.question(query, today=clock.local_day(now, timezone), person=person)
         only = candidates.Only(
             minutes=None if paths is None else candidates.minutes_of([*map(parse_slice_path, paths)]),
             since=since,
@@ -105,27 +133,6 @@ class SearchIndex:
         except NoIndex:
             return
 
-    def _learn(self, folder: MemoryFolder, progress: Progress | None) -> bool:
-        """Read again what changed; whether the index has to be made anew instead."""
-        with self._open() as database:
-            reflected = db.meta(database)["commit"]
-            loose = db.loose_minutes(database)
-        behind = building.behind(folder, None if reflected is None else str(reflected), loose)
-        if behind is None or len(behind.again) > MANY:
-            return True
-        for first in range(0, len(behind.again), A_BATCH):
-            if progress:
-                progress(first, len(behind.again))
-            with self._writing(), self._open() as database, db.transaction(database):
-                # Read under the lock, so that of two who learn the same slice the later writes what is later.
-                for minute in behind.again[first : first + A_BATCH]:
-                    db.put(database, minute, building.read(folder, minute), loose=minute in behind.loose)
-        with self._writing(), self._open() as database:
-            db.set_meta(database, commit=behind.commit)
-        if progress:
-            progress(len(behind.again), len(behind.again))
-        return False
-
     def _make(self, folder: MemoryFolder, progress: Progress | None) -> None:
         self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with locks.held(self._beside("making.lock"), timeout=0.0):
@@ -133,12 +140,10 @@ class SearchIndex:
                 leftover.unlink(missing_ok=True)  # of a process that was killed: we alone make it now
             new = self._beside(f"new-{secrets.token_hex(4)}")
             building.build(folder, new, progress=progress)
-            fresh = SearchIndex(new)
-            fresh._learn(folder, None)
             with self._writing():
                 self._swap(new)
-        # What was written to the old file while the new one took its place.
-        self._learn(folder, None)
+        # What happened while it was made: it knows the commit from before, and the newest slices are read again.
+        self.learn(folder)
 
     def _swap(self, new: Path) -> None:
         """Put the new file in place of the old, under the lock: no writer is at work."""

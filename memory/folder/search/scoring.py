@@ -4,7 +4,7 @@ Pure functions over the candidates. Each part is divided by its best before it i
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from memory.folder.search.database import Totals
@@ -15,19 +15,26 @@ TITLE_WEIGHT = 2.0
 """How often a token in the title counts."""
 
 BEST_ENTRY = 0.5
-NEIGHBOUR = 0.2
-OWN_SLICE = 0.3
+ENTRY_BEFORE, ENTRY_AFTER = 0.3, 0.2
+"""The one before counts more than the one after: an answer rarely repeats the words of what it answers."""
+
+OWN_SLICE = 0.5
 DATE = 0.8
 SECOND = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A token of the question, and how many slices and entries have it."""
+    """A token of the question, and how many slices and entries have it.
+
+    A token of the person's name stands in every entry of theirs, as it were, so it tells one entry from another a
+    little and one slice from another not at all.
+    """
 
     term: str
     slices: int
     entries: int
+    is_name: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,54 +109,62 @@ def scored(
 
 
 def _with_neighbours(entries: list[float]) -> list[float]:
-    before = [0.0, *entries[:-1]]
-    after = [*entries[1:], 0.0]
+    padded = [0.0, *entries, 0.0]
     return [
-        own + NEIGHBOUR * (left + right) for own, left, right in zip(entries, before, after, strict=True)
+        own + ENTRY_BEFORE * before + ENTRY_AFTER * after
+        for before, own, after in zip(padded, padded[1:], padded[2:], strict=False)
     ]
 
 
 def _bm25(candidate: Candidate, asked: Sequence[Asked], totals: Totals) -> tuple[float, list[float]]:
+    """The score of the slice as a whole, and of each entry."""
     lines = candidate.body.split("\n")[: len(candidate.roles)]
     entries = [0.0] * len(lines)
     norms: dict[int, float] = {}
     whole = 0.0
-    slice_norm = _norm(candidate.length, totals.slice_tokens, totals.slices, SLICE_K1, SLICE_B)
-    entry_average = totals.entry_tokens / max(totals.entries, 1)
+    slice_norm = SLICE_K1 * _length_norm(candidate.length, totals.slice_tokens, totals.slices, SLICE_B)
     for one in asked:
         spaced = f" {one.term} "
-        # Two of a kind side by side share the space between them; count it from each side's own.
-        in_title = _count(candidate.title, spaced)
         in_body = 0
+        if one.is_name:
+            # Whoever answers a person may call them by name: that tells nothing, and the length of an entry neither.
+            own = _idf(one.entries, totals.entries) * _saturated(1, ENTRY_K1, ENTRY_K1)
+            entries = [score + own * (role == "u") for score, role in zip(entries, candidate.roles, strict=True)]
+            continue
         if spaced in candidate.body:
             idf = _idf(one.entries, totals.entries)
             for number, line in enumerate(lines):
-                if spaced in line:
-                    count = _count(line, spaced)
-                    in_body += count
-                    norm = norms.get(number)
-                    if norm is None:
-                        norm = norms[number] = ENTRY_K1 * (
-                            1 - ENTRY_B + ENTRY_B * (line.count(" ") - 1) / entry_average
-                        )
-                    entries[number] += idf * count * (ENTRY_K1 + 1) / (count + norm)
-        count_all = in_body + TITLE_WEIGHT * in_title
-        if count_all:
-            whole += _idf(one.slices, totals.slices) * count_all * (SLICE_K1 + 1) / (count_all + slice_norm)
+                if spaced not in line:
+                    continue
+                count = _count(line, spaced)
+                in_body += count
+                if number not in norms:
+                    # A space stands before and after each token.
+                    length = line.count(" ") - 1
+                    norms[number] = ENTRY_K1 * _length_norm(length, totals.entry_tokens, totals.entries, ENTRY_B)
+                entries[number] += idf * _saturated(count, ENTRY_K1, norms[number])
+        weight = in_body + TITLE_WEIGHT * _count(candidate.title, spaced)
+        if weight:
+            whole += _idf(one.slices, totals.slices) * _saturated(weight, SLICE_K1, slice_norm)
     return whole, entries
 
 
 def _count(text: str, spaced: str) -> int:
     found = text.count(spaced)
     if found and spaced + spaced[1:] in text:
-        found = text.split().count(spaced.strip())
+        # Two side by side share the space between them, and `count` counts nothing twice.
+        return text.split().count(spaced.strip())
     return found
 
 
-def _norm(length: int, tokens: int, count: int, k1: float, b: float) -> float:
+def _saturated(count: float, k1: float, norm: float) -> float:
+    return count * (k1 + 1) / (count + norm)
+
+
+def _length_norm(length: int, tokens: int, count: int, b: float) -> float:
     average = tokens / max(count, 1) or 1.0
-    return k1 * (1 - b + b * length / average)
+    return 1 - b + b * length / average
 
 
-def _idf(having: int, all_: int) -> float:
-    return math.log(1 + (all_ - having + 0.5) / (having + 0.5))
+def _idf(having: int, of: int) -> float:
+    return math.log(1 + (of - having + 0.5) / (having + 0.5))

@@ -14,7 +14,7 @@ _MORE = "…"
 
 @dataclass(frozen=True)
 class Snippet:
-    """Plain text, with `…` where more stands before or after; `matches` are (begin, finish) in it, apart and ascending."""
+    """Plain text, with `…` where more stands before or after; `matches` are (begin, finish) in it, ascending."""
 
     text: str
     matches: tuple[tuple[int, int], ...] = ()

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 import snowballstemmer  # type: ignore[import-untyped]
 
@@ -50,19 +51,20 @@ _PLAIN = re.compile(r"([A-Za-z0-9]+)(?:'(?:s|t|re|ve|ll|d|m|S|T|RE|VE|LL|D|M)\b)
 _CLUSTER = re.compile(rf".[{_MARKS}]*", re.DOTALL)
 _STEMMED = re.compile(r"[a-z\u00df-\u024f]+")
 
-STOP_WORDS = frozenset(
-    # What is left of don't, isn't and the like stands at the end.
-    """
+# What is left of don't, isn't and the like stands at the end.
+_STOP_WORDS = """
     a an the and or but if so than that this these those there here of to in on at by for from with as into about over
     out up down off then just also too very more most some any all both each other another such own same only not no nor
     i me my mine myself we us our ours you your yours he him his she her hers it its they them their theirs
     am is are was were be been being do does did doing done have has had having will would shall should can could may
     might must what which who whom whose when where why how
     don doesn didn isn aren wasn weren hasn haven hadn won wouldn shouldn couldn mustn ain
-    """.split()
-)
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
 
-_FUNCTION = frozenset("的了是我你您他她它们在有和与就不也都很吗呢吧啊呀嘛哦嗯着过得地之其这那哪个么什怎一到要会把被让给对从")
+_FUNCTION = frozenset(
+    "的了是我你您他她它们在有和与就不也都很吗呢吧啊呀嘛哦嗯着过得地之其这那哪个么什怎一到要会把被让给对从"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +78,24 @@ class Token:
 
 def terms(text: str) -> list[str]:
     """Return the tokens of a text, in order."""
+    return terms_and_characters(text)[0]
+
+
+def terms_and_characters(text: str) -> tuple[list[str], set[str]]:
+    """Return the tokens of a text, in order, and its characters of unspaced scripts, each with its combining marks."""
     if text.isascii():
-        return [term for word in _PLAIN.findall(text) if (term := _word_term(word))]
+        return [term for word in _PLAIN.findall(text) if (term := _word_term(word))], set()
     found: list[str] = []
+    characters: set[str] = set()
     for match in _TOKEN.finditer(text):
         if match.lastgroup == "word":
             if term := _word_term(match["word"]):
                 found.append(term)
         else:
-            found += _pairs(_clusters(_folded(match["run"])))
-    return found
+            clusters = _clusters(_folded(match["run"]))
+            found += _pairs(clusters)
+            characters.update(clusters)
+    return found, characters
 
 
 def tokens(text: str) -> Iterator[Token]:
@@ -112,14 +122,6 @@ def tokens(text: str) -> Iterator[Token]:
             at += len(cluster)
 
 
-def characters(text: str) -> frozenset[str]:
-    """Return the characters of unspaced scripts in a text, folded, each with its combining marks."""
-    if text.isascii():
-        return frozenset()
-    runs = (match["run"] for match in _TOKEN.finditer(text) if match.lastgroup == "run")
-    return frozenset(cluster for run in runs for cluster in _clusters(_folded(run)))
-
-
 def character_tokens(text: str) -> Iterator[Token]:
     """Yield each character of unspaced scripts by itself with its place, as `tokens` does for pairs."""
     for match in _TOKEN.finditer(text):
@@ -137,18 +139,15 @@ def _folded(text: str) -> str:
 
 
 def _clusters(run: str) -> list[str]:
-    return _CLUSTER.findall(run)
+    # Without combining marks, all are letters, each character stands for itself.
+    return list(run) if run.isalpha() else _CLUSTER.findall(run)
 
 
 def _pairs(clusters: list[str]) -> list[str]:
     """The overlapping pairs of a run, and a lone character as itself; none that are made of function characters."""
     if len(clusters) == 1:
         return [] if clusters[0] in _FUNCTION else clusters
-    return [
-        first + second
-        for first, second in zip(clusters, clusters[1:], strict=False)
-        if first not in _FUNCTION or second not in _FUNCTION
-    ]
+    return [first + second for first, second in pairwise(clusters) if first not in _FUNCTION or second not in _FUNCTION]
 
 
 @lru_cache(maxsize=200_000)

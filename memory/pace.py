@@ -16,11 +16,20 @@ def too_fast(user_id: UUID) -> bool:
     return any(over)
 
 
+def forget(user_id: str) -> None:
+    """Count nothing of this person any longer."""
+    cache.delete_many([_key(user_id, seconds) for seconds in (MINUTE, DAY)])
+
+
 def _count(user_id: UUID, seconds: int) -> int:
-    key = f"turns-{seconds}-{user_id}"
+    key = _key(user_id, seconds)
     cache.add(key, 0, timeout=seconds)
     try:
         return cache.incr(key)
     except ValueError:  # the span ended between the two
         cache.set(key, 1, timeout=seconds)
         return 1
+
+
+def _key(user_id: UUID | str, seconds: int) -> str:
+    return f"turns-{seconds}-{user_id}"

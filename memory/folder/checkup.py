@@ -1,0 +1,152 @@
+"""What is wrong with a folder, found without changing a byte, and the mending of what code can mend.
+
+Derived state is made anew and unreadable lines of closed slices move to their appendix; no other canonical byte
+changes: what a person has to decide is told with its remedy.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from memory.folder import derived, rewriting
+from memory.folder.card import parse_card, problems
+from memory.folder.errors import Damaged, FolderError, ForeignLock, GitError, NewerFormat, NotThere, Outside
+from memory.folder.paths import CARD, MERGES, STRANDS, month_file, slice_ids
+from memory.folder.slices import Slice
+from memory.folder.store import MemoryFolder, Write
+
+MENDED_OWNER = "mended by doctor"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One thing that is wrong: where (a relative file, or '' for the whole folder), what, and what to do.
+
+    `mendable` says whether `mend` does it.
+    """
+
+    path: str
+    what: str
+    remedy: str
+    mendable: bool = False
+
+
+def examine(folder: MemoryFolder) -> Iterator[Finding]:
+    """Yield all findings about a folder, git first; changes nothing and may run while people talk."""
+    if not folder.exists():
+        return
+    try:
+        yield from _git(folder)
+        merged = _merges(folder)
+        yield from merged
+        yield from _slices(folder)
+        yield from _card(folder)
+        if not merged:
+            yield from _derived(folder)
+    except NewerFormat as error:
+        yield Finding(path="", what=str(error), remedy="Upgrade Previously; this version must not write here.")
+    except GitError as error:
+        yield Finding(path="", what=str(error), remedy="Give the folder to the user that the server runs as.")
+
+
+def mend(folder: MemoryFolder, *, now: datetime) -> list[str]:
+    """Mend what `examine` calls mendable; returns the paths written, which wait for their commit.
+
+    Raises FolderError when the folder cannot be worked on now.
+    """
+    written: list[str] = []
+    for slice_id in slice_ids(folder.root):
+        with folder.files_lock(timeout=30.0):
+            if _has_strays(folder, slice_id):
+                rewriting.change(folder, slice_id, lambda data, found: _moved(folder, data, found), owner=MENDED_OWNER)
+                written.append(slice_id)
+    made = derived.rebuild(folder)
+    with folder.files_lock(timeout=30.0):
+        before = set(folder.state.touched())
+        derived.put(folder, made, owner=MENDED_OWNER, now=now)
+        written += sorted(set(folder.state.touched()) - before)
+    return written
+
+
+def _git(folder: MemoryFolder) -> Iterator[Finding]:
+    repository = folder.repository
+    repository.format()
+    why = repository.busy()
+    if why:
+        remedy = "Finish it with git, or check out a branch; commits wait until then."
+        yield Finding(path="", what=f"git is in the middle of something: {why}", remedy=remedy)
+    try:
+        repository.clear_stale_locks()
+    except ForeignLock as lock:
+        remedy = "If no git command is running in this folder, remove the file."
+        yield Finding(path=str(lock), what="a lock that is not ours has been there for long", remedy=remedy)
+    for line in repository.fsck():
+        remedy = "Restore this folder from a backup; its work tree still holds every word that is not lost."
+        yield Finding(path="", what=f"git fsck: {line}", remedy=remedy)
+
+
+def _slices(folder: MemoryFolder) -> Iterator[Finding]:
+    for slice_id in slice_ids(folder.root):
+        try:
+            found = folder.slice(slice_id)
+        except Damaged as damage:
+            yield Finding(path=damage.path, what=damage.why, remedy="Mend the front matter in an editor.")
+        except (NotThere, Outside) as error:
+            yield Finding(path=slice_id, what=str(error), remedy="Remove the link; files of a memory are plain files.")
+        else:
+            if found.stray and not found.active:
+                remedy = "--repair moves these lines to the appendix."
+                yield Finding(path=found.path, what="it has lines that are no turns", remedy=remedy, mendable=True)
+
+
+def _card(folder: MemoryFolder) -> Iterator[Finding]:
+    data = folder.read(CARD)
+    if data is None:
+        return
+    try:
+        parse_card(data.decode("utf-8"))
+    except (Damaged, UnicodeDecodeError) as error:
+        yield Finding(path=CARD, what=str(error), remedy="Its owner can mend it on the card page.")
+        return
+    for problem in problems(data.decode("utf-8")):
+        yield Finding(path=CARD, what=problem, remedy="Its owner can mend it on the card page.")
+
+
+def _merges(folder: MemoryFolder) -> list[Finding]:
+    try:
+        folder.merges()
+    except Damaged as damage:
+        remedy = f"Mend the file, or bring its last version back: git checkout -- {MERGES}"
+        return [Finding(path=damage.path, what=damage.why, remedy=remedy)]
+    return []
+
+
+def _derived(folder: MemoryFolder) -> Iterator[Finding]:
+    made = derived.rebuild(folder)
+    remedy = "--repair makes it anew from the slices."
+    try:
+        woven = folder.strands()
+    except Damaged as damage:
+        yield Finding(path=STRANDS, what=damage.why, remedy=remedy, mendable=True)
+    else:
+        # Between closes the active slice's strands may lack earlier slices or wait for their pruning.
+        active = {found.path for found in folder.newest(3) if isinstance(found, Slice) and found.active}
+        if {key: paths for key, paths in woven.items() if not active & set(paths)} != {
+            key: paths for key, paths in made.strands.items() if not active & set(paths)
+        }:
+            yield Finding(path=STRANDS, what="it differs from what the slices say", remedy=remedy, mendable=True)
+    for month in made.months:
+        what = "it differs from what the slices say"
+        yield Finding(path=month_file(month), what=what, remedy=remedy, mendable=True)
+
+
+def _has_strays(folder: MemoryFolder, slice_id: str) -> bool:
+    try:
+        found = folder.slice(slice_id)
+    except FolderError:
+        return False
+    return bool(found.stray) and not found.active
+
+
+def _moved(folder: MemoryFolder, data: bytes, found: Slice) -> list[Write]:
+    return rewriting.writes(folder, data, found, front=found) if found.stray else []

@@ -1,0 +1,34 @@
+"""`manage.py ensure_admin`: the administrator that the environment names is there."""
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from accounts.models import User, normal_email
+
+
+class Command(BaseCommand):
+    help = (
+        "Make the administrator named by PREVIOUSLY_ADMIN_EMAIL, with PREVIOUSLY_ADMIN_PASSWORD (or its _FILE). Of an"
+        " account that exists only the rights are set: its password stays."
+    )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        configured = settings.PREVIOUSLY
+        email = normal_email(configured.admin_email)
+        if not email:
+            raise CommandError("Set PREVIOUSLY_ADMIN_EMAIL to the administrator's e-mail address.")
+        user = User.objects.filter(email=email).first()
+        if user is None:
+            if not configured.admin_password:
+                raise CommandError("There is no such account yet: set PREVIOUSLY_ADMIN_PASSWORD or its _FILE, too.")
+            called = email.partition("@")[0]
+            User.objects.create_superuser(email, configured.admin_password, called=called)
+            self.stdout.write(f"Made the administrator {email}.")
+        elif user.is_staff and user.is_superuser and user.is_active:
+            self.stdout.write(f"{email} is an administrator already.")
+        else:
+            user.is_staff = user.is_superuser = user.is_active = True
+            user.save(update_fields=["is_staff", "is_superuser", "is_active"])
+            self.stdout.write(f"Made {email} an administrator.")
