@@ -4,21 +4,26 @@ from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.core.exceptions import ImmediateHttpResponse
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.forms import BaseForm
 from django.http import HttpRequest
+from django.shortcuts import render
+from django.utils import timezone
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-from accounts.models import User, normal_email
+from accounts import approving, invites
+from accounts.models import Role, User, normal_email
 
 LONGEST_EMAIL = 254
 
 
 def signup_is_open() -> bool:
-    """Only `open` lets people in by themselves; every other policy is closed to strangers."""
-    return bool(settings.PREVIOUSLY.signup == "open")
+    """Whether strangers may make an account: under `open` one that can talk, under `approve` one that waits."""
+    return settings.PREVIOUSLY.signup in ("open", "approve")
 
 
 def language_of_page() -> str:
@@ -41,16 +46,38 @@ class AccountAdapter(DefaultAccountAdapter):
     def save_user(self, request: HttpRequest, user: User, form: BaseForm, commit: bool = True) -> User:
         user.called = form.cleaned_data.get("called", "")
         user.language = language_of_page()
+        approving.hold_back(user)
         saved: User = super().save_user(request, user, form, commit)
         return saved
 
 
 class SocialAccountAdapter(DefaultSocialAccountAdapter):
     def is_open_for_signup(self, request: HttpRequest, sociallogin: Any) -> bool:
-        return signup_is_open()
+        email = _proved_email(sociallogin)
+        return signup_is_open() or (bool(email) and invites.is_invited(email, timezone.now()))
+
+    def save_user(self, request: HttpRequest, sociallogin: Any, form: Any = None) -> User:
+        """The new account, under the same policy as by the sign-up page; an invitation is used up and gives its role."""
+        with transaction.atomic():
+            try:
+                role = invites.take(_proved_email(sociallogin), timezone.now())
+            except invites.Spent as error:
+                if not signup_is_open():
+                    raise ImmediateHttpResponse(render(request, "account/signup_closed.html", status=403)) from error
+                role = Role.PERSON
+                approving.hold_back(sociallogin.user)
+            for field, value in invites.rights(role).items():
+                setattr(sociallogin.user, field, value)
+            saved: User = super().save_user(request, sociallogin, form)
+        return saved
 
     def populate_user(self, request: HttpRequest, sociallogin: Any, data: dict[str, Any]) -> User:
         user: User = super().populate_user(request, sociallogin, data)
         user.called = data.get("name") or data.get("first_name") or user.email.partition("@")[0]
         user.language = language_of_page()
         return user
+
+
+def _proved_email(sociallogin: Any) -> str:
+    """The address that the single sign-on server says it has verified, '' when it says so of none."""
+    return next((address.email for address in sociallogin.email_addresses if address.verified), "")

@@ -34,6 +34,24 @@ class SignupForm(allauth_forms.SignupForm):
     field_order = ("email", "called", "password1")
 
 
+class InvitedForm(forms.Form):
+    """What an invited person adds to the address that the invitation names."""
+
+    called = CalledField()
+    password = forms.CharField(
+        label=_("Password"), strip=False, widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
+    )
+
+    def __init__(self, *args: Any, email: str, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._email = email
+
+    def clean(self) -> dict[str, Any]:
+        found = super().clean() or self.cleaned_data
+        _check_password(self, found, self._email)
+        return found
+
+
 class FirstForm(forms.Form):
     """The first administrator's account."""
 
@@ -56,12 +74,16 @@ class FirstForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         found = super().clean() or self.cleaned_data
-        if password := found.get("password"):
-            try:
-                validate_password(password, User(email=found.get("email", ""), called=found.get("called", "")))
-            except ValidationError as error:
-                self.add_error("password", error)
+        _check_password(self, found, found.get("email", ""))
         return found
+
+
+def _check_password(form: forms.Form, found: dict[str, Any], email: str) -> None:
+    if password := found.get("password"):
+        try:
+            validate_password(password, User(email=email, called=found.get("called", "")))
+        except ValidationError as error:
+            form.add_error("password", error)
 
 
 class PreferencesForm(forms.ModelForm):

@@ -62,6 +62,13 @@ def leave(person: User) -> None:
     log.info("account %s was deleted, with all its files", user_id)
 
 
+def shut(person: User) -> None:
+    """The account has been closed to its person: nobody is signed in with it, and no reply goes on. The files stay."""
+    _sign_out_everywhere(str(person.pk))
+    access.stop_replies(str(person.pk))
+    log.info("account %s was closed", person.pk)
+
+
 def finish(user_id: str) -> None:
     """Do, or go on with, everything that follows `begin_erasing`."""
     User.objects.filter(pk=user_id).update(is_active=False)

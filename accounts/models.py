@@ -72,6 +72,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     model = models.CharField(_("model"), max_length=200, blank=True)  # '' is the server's own choice
     effort = models.CharField(_("effort"), max_length=6, choices=Effort.choices, default=Effort.USUAL, blank=True)
     is_active = models.BooleanField(_("may sign in"), default=True)
+    awaits_approval = models.BooleanField(_("waits to be let in"), default=False)
     is_staff = models.BooleanField(_("may open the administration"), default=False)
     date_joined = models.DateTimeField(_("joined"), default=now, editable=False)
 
@@ -114,6 +115,35 @@ class FirstLink(models.Model):
     only = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
     token_hash = models.CharField(max_length=64, editable=False)
     expires_at = models.DateTimeField(editable=False)
+
+
+class Role(models.TextChoices):
+    PERSON = "person", _("Person")
+    ADMINISTRATOR = "administrator", _("Administrator")
+
+
+class Invite(models.Model):
+    """One address that may make one account by a link. Only the hash of the link's token is kept."""
+
+    email = models.EmailField(_("e-mail address"), unique=True)
+    role = models.CharField(_("role"), max_length=13, choices=Role.choices, default=Role.PERSON)
+    token_hash = models.CharField(max_length=64, unique=True, editable=False)
+    made_at = models.DateTimeField(_("made"), editable=False)
+    expires_at = models.DateTimeField(_("works until"), editable=False)
+    by = models.ForeignKey(
+        User, on_delete=models.SET_NULL, null=True, editable=False, related_name="+", verbose_name=_("invited by")
+    )
+
+    class Meta:
+        verbose_name = _("invitation")
+        verbose_name_plural = _("invitations")
+
+    def __str__(self) -> str:
+        return self.email
+
+    def save(self, *args: Any, **options: Any) -> None:
+        self.email = normal_email(self.email)
+        super().save(*args, **options)
 
 
 class Page(models.TextChoices):

@@ -16,9 +16,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from accounts import first, leaving, zones
+from accounts import first, invites, leaving, zones
 from accounts.adapters import language_of_page
-from accounts.forms import FirstForm, PreferencesForm
+from accounts.forms import FirstForm, InvitedForm, PreferencesForm
 from accounts.switches import THEME_COOKIE, keep_in_cookie
 
 A_PAGE = 50
@@ -107,6 +107,27 @@ def first_administrator(request: HttpRequest, token: str) -> HttpResponse:
         # Somebody signed up with this address since the form looked; the link is still good.
         form.add_error("email", _("There is an account with this address: choose another."))
         return render(request, "accounts/first.html", {"form": form}, status=422)
+    login(request, person, backend="django.contrib.auth.backends.ModelBackend")
+    return redirect(settings.LOGIN_REDIRECT_URL)
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+def invited(request: HttpRequest, token: str) -> HttpResponse:
+    """Make the account that an invitation is for."""
+    now = timezone.now()
+    invite = invites.find(token, now)
+    if invite is None:
+        return render(request, "accounts/invite_spent.html", status=404)
+    form = InvitedForm(request.POST or None, email=invite.email)
+    if not form.is_valid():
+        context = {"form": form, "invite": invite}
+        return render(request, "accounts/invited.html", context, status=422 if form.is_bound else 200)
+    try:
+        person = invites.accept(token, language=language_of_page(), now=now, **form.cleaned_data)
+    except (invites.Spent, IntegrityError):
+        # Used a moment ago in another tab, or somebody has made an account of the address since.
+        return render(request, "accounts/invite_spent.html", status=404)
     login(request, person, backend="django.contrib.auth.backends.ModelBackend")
     return redirect(settings.LOGIN_REDIRECT_URL)
 

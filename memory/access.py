@@ -34,12 +34,18 @@ def places(user_id: str) -> Places:
         run=data / "run" / user_id,
         pending=data / "pending" / user_id,
         index=settings.PREVIOUSLY.cache_dir / f"{user_id}.sqlite3",
-        wanted=partial(_has_account, user_id),
+        wanted=partial(has_account, user_id),
     )
 
 
-def _has_account(user_id: str) -> bool:
+def has_account(user_id: str) -> bool:
+    """Whether there is an account with this UUID."""
     return get_user_model().objects.filter(pk=user_id).exists()
+
+
+def stop_replies(user_id: str) -> None:
+    """Ask that replies which are being written to this person end where they are."""
+    erasing.ask_replies_to_stop(places(str(UUID(user_id))).run)
 
 
 def begin_erasing(user_id: str) -> None:

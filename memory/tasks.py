@@ -60,7 +60,7 @@ def answer(user_id: str, slice_id: str, turn_id: str) -> None:
     """Answer a turn, or the earlier one that is still owed a reply."""
     user = _user(user_id)
     folder = user and _folder(user)
-    if not user or not folder:
+    if not user or not folder or not user.is_active:
         return
     person = access.person_of(user, browser_zone=_zone(folder, slice_id))
     connections.close_all()  # the model is waited for without holding a database connection
@@ -179,12 +179,18 @@ def work_off(*, progress: Callable[[Job], object]) -> int:
     for marker in sorted((settings.PREVIOUSLY.data_dir / "pending").glob("*")):
         user_id, tried = marker.name, set[Job]()
         user = _user(user_id)
-        while user and (jobs := [job for job in due(access.folder_of(user), utc_now()) if job not in tried]):
+        while user and (jobs := [job for job in _due_now(user) if job not in tried]):
             tried.add(jobs[0])
+            if isinstance(jobs[0], Close):
+                closing.take_up(access.folder_of(user), jobs[0].slice_id)
             _run_here(user_id, jobs[0])
             progress(jobs[0])
             done += 1
     return done
+
+
+def _due_now(user: User) -> list[Job]:
+    return _allowed(user, due(access.folder_of(user), utc_now()))
 
 
 def _run_here(user_id: str, job: Job) -> None:
@@ -257,7 +263,7 @@ def _sweep_person(marker: Path) -> int:
     folder = access.folder_of(user)
     now = utc_now()
     try:
-        jobs = due(folder, now)
+        jobs = _allowed(user, due(folder, now))
         for job in jobs:
             if isinstance(job, Close):
                 closing.take_up(folder, job.slice_id)
@@ -276,7 +282,7 @@ def _step(user_id: str, slice_id: str, step: str) -> None:
     """Run a step of a close pass and enqueue what is due after it."""
     user = _user(user_id)
     folder = user and _folder(user)
-    if not user or not folder:
+    if not user or not folder or not user.is_active:
         return
     person = access.person_of(user, browser_zone=_zone(folder, slice_id))
     connections.close_all()
@@ -286,6 +292,11 @@ def _step(user_id: str, slice_id: str, step: str) -> None:
         for job in due(folder, utc_now()):
             if isinstance(job, Close):
                 enqueue(user_id, job)
+
+
+def _allowed(user: User, jobs: list[Job]) -> list[Job]:
+    """Of a closed account only commits are made: nobody is answered, no model is asked."""
+    return jobs if user.is_active else [job for job in jobs if isinstance(job, Settle)]
 
 
 def _user(user_id: str) -> User | None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -112,6 +113,53 @@ _REORDERING = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 LINE_SHOWN = 60
 """How much of a line is quoted to say which one is meant."""
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What is wrong with a folder, and what to do about it."""
+
+    what: str
+    remedy: str
+
+
+_TROUBLES = {
+    "newer_format": Trouble(
+        gettext_lazy("written by a newer version"), gettext_lazy("Upgrade this server to the version that wrote it.")
+    ),
+    "foreign_owner": Trouble(
+        gettext_lazy("belongs to another system user"),
+        gettext_lazy("Give the folder back to the user that runs the server: chown -R."),
+    ),
+    "foreign_lock": Trouble(
+        gettext_lazy("a lock of another git is in the way"),
+        gettext_lazy("See whether a git still runs in the folder; if none does, delete the lock file below .git."),
+    ),
+    "busy": Trouble(
+        gettext_lazy("a merge, a rebase or the like is under way"),
+        gettext_lazy("Whoever began it in the folder finishes it or gives it up; commits wait until then."),
+    ),
+    "git": Trouble(
+        gettext_lazy("git cannot use the repository"),
+        gettext_lazy("Run “manage.py doctor”, and restore the folder from a backup if it cannot be mended."),
+    ),
+    "strands": Trouble(
+        gettext_lazy("the index of strands cannot be read"),
+        gettext_lazy("It is made anew when the next slice closes; “manage.py rebuild” makes it at once."),
+    ),
+    "merges": Trouble(
+        gettext_lazy("the list of merged strands cannot be read"),
+        gettext_lazy("Mend memory/episodic/strand-merges.json with an editor, or take it from the history."),
+    ),
+    "disk": Trouble(
+        gettext_lazy("its files cannot be read"), gettext_lazy("Look at the disk and at the rights of the folder.")
+    ),
+}
+
+
+def trouble(code: str) -> Trouble:
+    """What is wrong with a folder, by the code that was counted."""
+    return _TROUBLES[code]
 
 
 def closed_by(code: str, minutes: int | None = None) -> str:

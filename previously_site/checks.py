@@ -41,14 +41,14 @@ def a_model_is_named(**_: Any) -> list[CheckMessage]:
 
 
 @register
-def sign_up_can_be_had(**_: Any) -> list[CheckMessage]:
-    policy = settings.PREVIOUSLY.signup
-    if policy in ("open", "closed"):
+def people_can_be_told(**_: Any) -> list[CheckMessage]:
+    chosen = settings.PREVIOUSLY
+    if chosen.signup != "approve" or chosen.email_url:
         return []
     return [
         Warning(
-            f"PREVIOUSLY_SIGNUP={policy} is not available in this version: sign-up stays closed.",
-            hint="Make accounts in the administration, or set PREVIOUSLY_SIGNUP to open.",
+            "PREVIOUSLY_SIGNUP=approve without PREVIOUSLY_EMAIL_URL: nobody is told when they are let in.",
+            hint="Set PREVIOUSLY_EMAIL_URL, or tell people yourself once you have let them in.",
             id="previously.W003",
         )
     ]

@@ -2,12 +2,24 @@
 
 import json
 import logging
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any
 
+request: ContextVar[str] = ContextVar("request", default="")
+"""The number of the request that is being answered; '' outside of one."""
+
+
+class OfRequest(logging.Filter):
+    """Gives each record the number of the request that it was written in."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.request_id = request.get()
+        return True
+
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time (UTC), level, logger, message, and the traceback when there is one."""
+    """One JSON object a line: time (UTC), level, logger, message; the request's number and a traceback if any."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {
@@ -16,6 +28,8 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": record.getMessage(),
         }
+        if number := getattr(record, "request_id", ""):
+            line["request"] = number
         if record.exc_info:
             line["trace"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False)
@@ -30,7 +44,8 @@ def configuration(log_format: str) -> dict[str, Any]:
             "text": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"},
             "json": {"()": JsonFormatter},
         },
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": log_format}},
+        "filters": {"request": {"()": OfRequest}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": log_format, "filters": ["request"]}},
         "root": {"handlers": ["stderr"], "level": "INFO"},
         "loggers": {
             # Replaces Django's own handlers, of which one would mail request bodies.

@@ -91,6 +91,8 @@ def run(listening: socket.socket) -> None:
         stopping.set()
         worker_state.should_stop = os.EX_OK
 
+    # Requests, replies and streams share this process: a thread that renders gives way within a millisecond.
+    sys.setswitchinterval(0.001)
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
     threading.Thread(target=_leave_in_any_case, name="leave", daemon=True).start()

@@ -37,8 +37,9 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "previously_site.middleware.request_id",
     "previously_site.middleware.security_headers",
-    "previously_site.health.healthz",
+    "previously_site.health.probes",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

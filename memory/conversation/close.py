@@ -23,7 +23,7 @@ from memory.folder.slices import Slice
 from memory.folder.store import MemoryFolder
 
 RETRIES = (timedelta(minutes=5), timedelta(minutes=20))
-"""When an analysis that failed is tried again, after the first time and after the second: three times within the hour."""
+"""When an analysis that failed is tried again, after the first and after the second time: thrice within the hour."""
 
 log = logging.getLogger(__name__)
 

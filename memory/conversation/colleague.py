@@ -107,13 +107,18 @@ class Colleague:
             return ToolResult(text=f"Error: {unread}", error=unread)
 
     def search(self, words: str, limit: int = 10) -> list[Hit]:
-        """The first stage: the best slices for some words, but the one being talked in; none while there is no index."""
+        """The first stage: the best slices for some words, but the one talked in; none while there is no index."""
         if not self.caught_up:
             indexing.catch_up(self.folder)
             self.caught_up = True
         try:
             found = SearchIndex(self.folder.index_file).search(
-                words, now=self.now, timezone=self.person.timezone, limit=limit, exclude=[self.current]
+                words,
+                now=self.now,
+                timezone=self.person.timezone,
+                person=self.person.name,
+                limit=limit,
+                exclude=[self.current],
             )
         except NoIndex:
             return []

@@ -31,8 +31,9 @@ def consolidate(
 ) -> bool:
     """Recompute strands and timeline, pruning included, then merge twins; under work_lock.
 
-    Returns whether the model has answered, to whatever end. `commit_pass` is called before anything is merged: merges have a commit of their own. Raises Damaged when
-    strand-merges.json cannot be read and GitError when history cannot: everything stays as it was.
+    Returns whether the model has answered, to whatever end. `commit_pass` is called before anything is merged: merges
+    have a commit of their own. Raises Damaged when strand-merges.json cannot be read and GitError when history cannot:
+    everything stays as it was.
     """
     made = derived.reconcile(folder)
     with folder.files_lock(timeout=30.0):

@@ -100,6 +100,7 @@ KINDS: dict[str, type[Event]] = {
     "ended": Ended,
 }
 _NAMES = {kind: name for name, kind in KINDS.items()}
+_TYPES: dict[str, type] = {"at": int, "values": dict, "passing": bool}  # every other field is a text
 
 
 def line_of(event: Event) -> bytes:
@@ -111,9 +112,10 @@ def event_of(line: bytes) -> Event | None:
     """The event on a line; None for a line that is none (torn by a killed worker, or written by a newer version)."""
     try:
         fields = json.loads(line)
-        return KINDS[fields.pop("kind")](**fields)
-    except (ValueError, KeyError, TypeError, AttributeError):
+        event = KINDS[fields.pop("kind")](**fields)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
+    return event if all(isinstance(value, _TYPES.get(name, str)) for name, value in vars(event).items()) else None
 
 
 def read_events(run: Path, slice_id: str, turn_id: str, offset: int = 0) -> tuple[list[Event], int]:

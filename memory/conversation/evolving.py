@@ -18,8 +18,9 @@ log = logging.getLogger(__name__)
 def evolve_card(folder: MemoryFolder, slice_id: str, *, companion: Companion, person: Person, now: datetime) -> bool:
     """Ask what the card should take over from this slice, and apply what passes to the card as it is then.
 
-    Returns whether the model has answered, to whatever end. The next slice is told in one sentence. Once this pass has changed the card it does not again, though the worker be
-    killed before that is noted. Raises NotThere, Damaged, LockTimeout.
+    Returns whether the model has answered, to whatever end. The next slice is told in one sentence. Once this pass has
+    changed the card it does not again, though the worker be killed before that is noted. Raises NotThere, Damaged,
+    LockTimeout.
     """
     touched = folder.state.touched().get(CARD)
     if companion.model is None or (touched and close_owner(slice_id) in touched.owners):

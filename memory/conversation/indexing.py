@@ -1,4 +1,4 @@
-"""The search index kept up with the folder. It is derived and local to a host: trouble with it is logged, never raised."""
+"""The search index kept up with the folder. Derived, and local to a host: trouble with it is logged, never raised."""
 
 import logging
 import os

@@ -69,6 +69,7 @@ class ReplyWriter:
         self._waiting: list[Event] = []
         self._written_at = float("-inf")
         self._ended = False
+        self._begun = False
         self._left = False
         self._stop_seen = False
         self._stop_looked_at = float("-inf")
@@ -156,7 +157,10 @@ class ReplyWriter:
                 self._waiting[-1] = Reasoning(last.at, last.text + event.text)
             else:
                 self._waiting.append(event)
-            if self._monotonic() - self._written_at >= BATCH:
+            # The first words are what people wait for; what comes after them may gather.
+            first = not self._begun and isinstance(event, Text | Reasoning)
+            self._begun = first or (self._begun and not isinstance(event, Attempt))
+            if first or self._monotonic() - self._written_at >= BATCH:
                 self._write_or_log()
             if last is None and self._waiting:
                 self._lock.notify()  # the timer sleeps towards its next heartbeat and would come too late

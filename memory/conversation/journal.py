@@ -72,7 +72,13 @@ def _searched(folder: MemoryFolder, text: str, person: Person, now: datetime) ->
     enough = min(SHARED_WORDS, (len(wanted) + 1) // 2)
     current = [slice_.slice_id for slice_ in folder.newest(LOOKED_AT) if isinstance(slice_, Slice) and slice_.active]
     hits = SearchIndex(folder.index_file).search(
-        text, now=now, timezone=person.timezone, limit=LOOKED_AT, unit="turn", exclude=current
+        text,
+        now=now,
+        timezone=person.timezone,
+        person=person.name,
+        limit=LOOKED_AT,
+        unit="turn",
+        exclude=current,
     )
     found: dict[str, Moment] = {}
     for hit in hits:

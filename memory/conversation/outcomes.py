@@ -50,7 +50,7 @@ def outcome(run: Path, slice_id: str, turn_id: str) -> Outcome | None:
         if row["kind"] not in ("stopped", "failed"):
             return None
         return Outcome(row["kind"], str(row["code"]), parse_stamp(row["at"]))
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

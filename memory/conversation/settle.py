@@ -6,15 +6,17 @@ from datetime import datetime
 from memory.conversation.due import has_ended, nothing_due
 from memory.folder import derived
 from memory.folder.commits import commit_ready, refresh_index
-from memory.folder.errors import FolderError, GitError, LockTimeout
+from memory.folder.errors import FolderError, GitError, LockTimeout, NewerFormat
 from memory.folder.recover import recover
 from memory.folder.store import MemoryFolder
 
 log = logging.getLogger(__name__)
 
 
-def settle(folder: MemoryFolder, *, now: datetime) -> str | None:
+def settle(folder: MemoryFolder, *, now: datetime, unended: bool = False) -> str | None:
     """Recover what a crash left, commit what has ended, and bring git's index up to date.
+
+    With `unended` the words of turns and passes that are not over are committed, too: a backup holds every message.
 
     Trouble with git never stops a conversation: the files are written and the commits stay due. Returns the reason
     why they wait, None when they do not.
@@ -22,10 +24,10 @@ def settle(folder: MemoryFolder, *, now: datetime) -> str | None:
     try:
         with folder.files_lock(timeout=30.0):
             foreign = recover(folder)
-            made = commit_ready(folder, lambda owner: has_ended(folder, owner, now), now=now)
+            made = commit_ready(folder, lambda owner: unended or has_ended(folder, owner, now), now=now)
         if made or folder.state.index_due():
             refresh_index(folder)
-    except (GitError, LockTimeout) as error:
+    except (GitError, LockTimeout, NewerFormat) as error:
         log.warning("commits of %s wait: %s", folder.root.name, error)
         return type(error).__name__
     if foreign:

@@ -196,7 +196,8 @@ def _think_deep(speaker: Speaker, model: ModelServer, request: ToolRequest, repl
     )
     reply.deep.append(cognition.DeepThought(thought.question, thought.answer, thought.trail))
     speaker.check()
-    return _Done(ToolResult(text=thought.as_told(), error=thought.cut or None), thought.answer[: think.ANSWER_CHARACTERS])
+    result = ToolResult(text=thought.as_told(), error=thought.cut or None)
+    return _Done(result, thought.answer[: think.ANSWER_CHARACTERS])
 
 
 _RUN: dict[str, Callable[[Speaker, ModelServer, ToolRequest, Reply], _Done]] = {

@@ -66,7 +66,7 @@ def run(
     """
     try:
         offered = next((one for one in TOOLS if one["function"]["name"] == name), None)
-        if offered is None:
+        if offered is None or name not in _RUN:
             raise RefusedError(f"no such tool; there are: {', '.join(_RUN)}")
         text = _RUN[name](folder, toolbox.checked(offered, arguments), person, now)
     except RefusedError as refusal:

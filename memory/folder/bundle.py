@@ -31,7 +31,7 @@ def head_of(bundle: Path) -> str | None:
 def fill(run: Run, bundle: Path, *, head: str, branch: str) -> None:
     """Put a bundle's objects, branches and tags into a new repository, and check `head` out on `branch`.
 
-    Links become plain files that say where they led. Raises GitError when the bundle is cut short, when it is not
+    Raises GitError when the bundle is cut short, when it is not
     complete in itself, or holds a path that git refuses to check out.
     """
     listed = run("bundle", "unbundle", str(bundle.absolute())).out.decode("utf-8", "replace").splitlines()
@@ -42,7 +42,7 @@ def fill(run: Run, bundle: Path, *, head: str, branch: str) -> None:
     run("update-ref", "--stdin", "-z", stdin=_created(kept | {branch: head}))
     run("symbolic-ref", "HEAD", branch)
     run("read-tree", head)
-    run("-c", "core.symlinks=false", "checkout-index", "--all", "--force", "--index", "--quiet")
+    run("checkout-index", "--all", "--force", "--index", "--quiet")
 
 
 def _created(references: dict[str, str]) -> bytes:

@@ -11,6 +11,7 @@ from datetime import datetime
 
 from memory.folder.clock import parse_stamp, stamp
 from memory.folder.errors import BadId
+from memory.folder.frontmatter import has_crlf
 from memory.folder.marks import cut, plain_line
 from memory.folder.paths import parse_slice_path, parse_turn_id
 from memory.folder.turns import clean
@@ -223,8 +224,11 @@ def _turn_and_time(heading: str) -> tuple[str, datetime] | None:
 
 
 def _parse_sections(text: str, begin: int, end: int) -> Iterator[tuple[str, str]]:
+    windows = has_crlf(text)
     for title, finish in _spans(_SECTION, text, begin, end):
-        written = text[title.end() + 1 : finish].replace("\r\n", "\n")
+        written = text[title.end() + 1 : finish]
+        if windows:
+            written = written.replace("\r\n", "\n")
         if finish < len(text):
             written = written.removesuffix("\n")
         yield title[1].strip(), _ESCAPED.sub("", written.removesuffix("\n"))

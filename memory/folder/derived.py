@@ -31,6 +31,8 @@ class Derived:
     """The merges that were followed."""
     head: str | None
     """The commit that this reflects."""
+    files: dict[str, bytes]
+    """All of it as the files are to be; rendered with the rest, before anybody has to wait for the lock."""
 
 
 def reconcile(folder: MemoryFolder) -> Derived:
@@ -68,8 +70,9 @@ def put(folder: MemoryFolder, derived: Derived, *, owner: str, now: datetime) ->
     for found in folder.newest(RECENT_SLICES):
         if isinstance(found, Slice) and found.active:
             woven = strands.weave(woven, found.tags, found.path, merges)
-    files = {month_file(month): _month(month, lines) for month, lines in derived.months.items()}
-    files[STRANDS] = strands.render_strands(woven).encode()
+    files = derived.files
+    if woven is not derived.strands:
+        files = files | {STRANDS: strands.render_strands(woven).encode()}
     writes = []
     for path, data in files.items():
         before = folder.read(path)
@@ -128,8 +131,6 @@ def _derived(folder: MemoryFolder, again: Iterable[str], head: str | None) -> De
     newest_end = max((line.end for line in lines.values() if line.end), default=None)
     woven = strands.compute(tagged, merges, newest_end)
     renewed = timeline.reconcile(months, woven, changed, gone=gone)
-    return Derived(strands=woven, months=renewed, merges=merges, head=head)
-
-
-def _month(month: str, lines: tuple[Line, ...]) -> bytes:
-    return timeline.render_month(month, lines).encode()
+    files = {month_file(month): timeline.render_month(month, lines).encode() for month, lines in renewed.items()}
+    files[STRANDS] = strands.render_strands(woven).encode()
+    return Derived(strands=woven, months=renewed, merges=merges, head=head, files=files)

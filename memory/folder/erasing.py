@@ -31,7 +31,7 @@ def erase(places: Places) -> None:
 
     Call it once the account is gone. Doing it again, or when there is nothing, is fine.
     """
-    _ask_replies_to_stop(places.run)
+    ask_replies_to_stop(places.run)
     with _quiet(places.run):
         _put_away(places.root)
     for _ in range(ROUNDS):
@@ -68,7 +68,8 @@ def clear_strays(directory: Path, folders: Path, *, wanted: Callable[[str], bool
     return removed
 
 
-def _ask_replies_to_stop(run: Path) -> None:
+def ask_replies_to_stop(run: Path) -> None:
+    """Ask whoever writes a reply of this person to end it where it is."""
     for events in (run / "replies").glob("*.events"):
         with suppress(OSError):
             events.with_suffix(".stop").touch(mode=0o600)

@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import suppress
@@ -68,9 +69,11 @@ _SETTINGS = (
     "core.excludesFile=/dev/null",
     "core.fsmonitor=false",
     "core.quotePath=false",
+    "core.symlinks=false",  # a link in somebody's commit is never made: it becomes a file that says where it led
     "core.fsync=all",  # packs are flushed anyway; this flushes the branch too
     "core.logAllRefUpdates=false",  # we only ever add commits, so the history is its own log
     "diff.suppressBlankEmpty=false",
+    "log.showRoot=true",
     "fastimport.unpackLimit=0",  # a commit stays one small pack, even one that holds a single object
     "pack.threads=1",
     "repack.writeBitmaps=false",
@@ -109,9 +112,17 @@ class Repository:
         git_dir = self._git_dir
         return gitdir.ref(git_dir, gitdir.branch(git_dir))
 
+    def tip(self) -> str | None:
+        """The commit that HEAD stands at, on a branch or detached; None before the first."""
+        return gitdir.tip(self._git_dir)
+
+    def branch(self) -> str | None:
+        """The full name of the branch that HEAD names, whatever is under way; None when HEAD is detached."""
+        return gitdir.named_branch(self._git_dir)
+
     def blobs(self, paths: Sequence[str], *, at: str = "HEAD") -> dict[str, str | None]:
         """The blob id of each path in a commit, None where there is no such file; `HEAD` may also be unborn."""
-        tip = gitdir.tip(self._git_dir) if at == "HEAD" else history.commit_id(at)
+        tip = self.tip() if at == "HEAD" else history.commit_id(at)
         found: dict[str, str | None] = dict.fromkeys(map(checked, paths))
         names = list(found) if tip else []
         for first in range(0, len(names), _PATHS_A_CALL):
@@ -137,7 +148,16 @@ class Repository:
         if gitdir.ref(git_dir, branch) != parent:
             raise BranchMoved(f"{branch} is not at {parent or 'its beginning'}")
         stream = commit_stream.render(branch, changes, message, parent=parent, at=at)
-        ran = self._git("fast-import", "--quiet", stdin=stream, locks=("HEAD.lock", f"{branch}.lock"), check=False)
+        # Compressed quickly, not well: at thousands of strands deflating their file would be most of a turn. Upkeep
+        # packs it again, against its last version.
+        ran = self._git(
+            "fast-import",
+            "--quiet",
+            stdin=stream,
+            locks=("HEAD.lock", f"{branch}.lock"),
+            check=False,
+            setting="pack.compression=1",
+        )
         made = ran.out.decode("ascii", "replace").strip()
         if ran.code:
             there = gitdir.ref(git_dir, branch)
@@ -162,16 +182,22 @@ class Repository:
     def rebuild_index(self) -> bool:
         """Make the index anew from HEAD, whatever state it is in; what a person has staged in it is given up.
 
-        Returns False when somebody holds the index.
+        Entry by entry rather than by `read-tree`, which also writes git's cache of trees: in a large folder that cache
+        makes every later refresh cost twice as much, and none of our calls reads it. Returns False when somebody holds
+        the index.
         """
-        return self._write_index("read-tree", gitdir.tip(self._git_dir) or "--empty")
+        if not self._write_index("read-tree", "--empty"):
+            return False
+        tip = gitdir.tip(self._git_dir)
+        rows = self._git("ls-tree", "-r", "-z", "--full-tree", tip).out if tip else b""
+        return self._write_index("update-index", "-z", "--index-info", stdin=rows)
 
     def upkeep(self) -> None:
         """Pack what the last commits left and extend the commit graph; only adds and regroups, never drops an object.
 
         Safe while commits go on. The caller holds work_lock. Runs niced, for seconds in a large folder.
         """
-        if gitdir.tip(self._git_dir) is None:
+        if self.tip() is None:
             return
         self._git("repack", "-d", "-q", "-n", "--geometric=2", locks=(), seconds=UPKEEP_SECONDS, nice=True)
         self._git(
@@ -190,7 +216,7 @@ class Repository:
         """Up to `limit` commits, newest first, behind the commit `before`; with a path (file or directory) those that
         touched it.
         """
-        tip = gitdir.tip(self._git_dir)
+        tip = self.tip()
         if tip is None:
             return []
         return history.log(self._git, tip, path=path, limit=limit, before=before)
@@ -202,7 +228,7 @@ class Repository:
 
         `before` is the last commit of the page before; all diffs together are at most `at_most` bytes.
         """
-        tip = gitdir.tip(self._git_dir)
+        tip = self.tip()
         if tip is None:
             return [], False
         return history.diffs(self._git, tip, path=path, limit=limit, before=before, at_most=at_most)
@@ -274,28 +300,33 @@ class Repository:
         return gitdir.opened(self.root)
 
     def _write_index(self, *arguments: str, stdin: bytes = b"") -> bool:
-        try:
-            self._git(*arguments, stdin=stdin, locks=("index.lock",))
-        except ForeignLock:
-            return False
+        # From a file, not a pipe: git would take the half of a path that a killed worker got out for a path.
+        with tempfile.TemporaryFile() as rows:
+            rows.write(stdin)
+            rows.seek(0)
+            try:
+                self._git(*arguments, stdin=rows, locks=("index.lock",))
+            except ForeignLock:
+                return False
         return True
 
     def _git(
         self,
         *arguments: str,
-        stdin: bytes = b"",
+        stdin: bytes | IO[bytes] = b"",
         check: bool = True,
         at_most: int | None = None,
         locks: Sequence[str] | None = None,
         seconds: float = CALL_SECONDS,
         nice: bool = False,
+        setting: str = "",
     ) -> Ran:
         """Run git. `locks` (None: it only reads) puts the call on record; `at_most` cuts its output short.
 
         A non-zero exit raises GitError unless `check` is off; running longer than `seconds` always does.
         """
         git_dir = self._git_dir.absolute()
-        command = _command(git_dir, arguments, nice=nice)
+        command = _command(git_dir, ("-c", setting, *arguments) if setting else arguments, nice=nice)
         if locks is None:
             ran = _run(command, self.root, stdin=stdin, seconds=seconds, at_most=at_most)
         else:
@@ -355,19 +386,20 @@ def _run(
     command: list[str],
     root: Path,
     *,
-    stdin: bytes,
+    stdin: bytes | IO[bytes],
     seconds: float,
     at_most: int | None = None,
     inherit: int | None = None,
 ) -> Ran:
     handles = () if inherit is None else (inherit,)
-    started = _start(command, root, istream=subprocess.PIPE, pass_fds=handles)
+    told = stdin if isinstance(stdin, bytes) else None
+    started = _start(command, root, istream=stdin if told is None else subprocess.PIPE, pass_fds=handles)
     process = cast("subprocess.Popen[bytes]", started.proc)
     with process:  # closes the pipes and waits
         try:
             if at_most is not None:
                 return _read_some(process, at_most, seconds)
-            out, err = process.communicate(stdin, timeout=seconds)
+            out, err = process.communicate(told, timeout=seconds)
             return Ran(code=process.returncode, out=out, err=err.decode("utf-8", "replace"))
         except subprocess.TimeoutExpired as error:
             raise GitError(f"git took longer than {seconds:g} seconds and was stopped") from error

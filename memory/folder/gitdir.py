@@ -73,9 +73,9 @@ _UNDER_WAY = (
 )
 
 
-def is_oid(text: str) -> bool:
-    """Whether the text is a full object id, 40 lower-case hexadecimal digits."""
-    return _OID.fullmatch(text) is not None
+def is_oid(text: object) -> bool:
+    """Whether this is a full object id, 40 lower-case hexadecimal digits."""
+    return isinstance(text, str) and _OID.fullmatch(text) is not None
 
 
 def create(root: Path, *, format_version: int = FORMAT_VERSION) -> None:
@@ -113,14 +113,22 @@ def opened(root: Path) -> Path:
     if git_dir.is_symlink() or not git_dir.is_dir():
         raise GitError(f"{git_dir} is not a directory")
     settings = config(git_dir)
-    found = format_of(settings)
-    if found > FORMAT_VERSION:
-        raise NewerFormat(f"{root} has format {found}; this version reads up to {FORMAT_VERSION}")
+    refuse_newer(root, settings)
     if settings.get("extensions.refstorage", "files") != "files":
         raise GitError(f"{root} keeps its references in another way than files")
     if settings.get("extensions.objectformat", "sha1") != "sha1":
         raise GitError(f"{root} uses another object format than sha1")
     return git_dir
+
+
+def refuse_newer(root: Path, settings: dict[str, str] | None = None) -> None:
+    """Raise NewerFormat for a folder that a later version has written; nothing may be written there by this one."""
+    try:
+        found = format_of(config(root / ".git") if settings is None else settings)
+    except FileNotFoundError:
+        return  # a lost configuration names no later version, and keeps no word from being written
+    if found > FORMAT_VERSION:
+        raise NewerFormat(f"{root} has format {found}; this version reads up to {FORMAT_VERSION}")
 
 
 def config(git_dir: Path) -> dict[str, str]:
@@ -150,13 +158,13 @@ def busy(git_dir: Path) -> str | None:
     for name, why in _UNDER_WAY:
         if (git_dir / name).exists():
             return why
-    return None if _branch(git_dir) else "detached"
+    return None if named_branch(git_dir) else "detached"
 
 
 def branch(git_dir: Path) -> str:
     """The full name of the branch that HEAD names, `refs/heads/…`; raises HeadBusy when nothing can be committed."""
     why = busy(git_dir)
-    name = _branch(git_dir)
+    name = named_branch(git_dir)
     if why or not name:
         raise HeadBusy(why or "detached")
     return name
@@ -184,7 +192,8 @@ def ref(git_dir: Path, name: str) -> str | None:
     return None
 
 
-def _branch(git_dir: Path) -> str | None:
+def named_branch(git_dir: Path) -> str | None:
+    """The full name of the branch that HEAD names; None when it is detached."""
     head = _read(git_dir / "HEAD").strip()
     name = head.removeprefix("ref:").strip()
     return _safe(name) if head.startswith("ref:") and name.startswith("refs/heads/") else None

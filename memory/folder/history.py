@@ -28,7 +28,7 @@ _PATCH = (
     "--src-prefix=a/",
     "--dst-prefix=b/",
 )
-# `git log` is made for people and listens to their settings; these say all of it out loud.
+# `git log` is made for people and listens to their settings; these say out loud what no other command here needs.
 _PLAIN_LOG = (
     "--first-parent",
     "--no-follow",

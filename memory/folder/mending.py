@@ -1,6 +1,7 @@
 """What is done about commits and edits that are not ours, before ours are made."""
 
 from collections.abc import Collection
+from contextlib import suppress
 from datetime import datetime
 
 from memory.folder import cognition, slices
@@ -53,9 +54,9 @@ def commit_hand_edits(
     versions: list[tuple[bytes | None, str]] = []
     if touch.hand and touch.hand != branch.blobs[path]:
         kept = folder.state.hand(touch.hand)
-        if kept is not None:
+        if kept is not None and not _is_torn(path, kept, touch):
             versions.append((kept, "before an edit" if touch.hand in touch.ours[1:] else "edited by hand"))
-    if (blob_id(disk) if disk is not None else None) not in touch.ours:
+    if (blob_id(disk) if disk is not None else None) not in touch.ours and not _is_torn(path, disk, touch):
         versions.append((disk, "edited by hand"))
     for version, what in versions:
         theirs = less(path, version, touch.entries) if version is not None else None
@@ -75,6 +76,23 @@ def less(path: str, data: bytes, keys: Collection[Key]) -> bytes:
     if is_agent(path):
         return cognition.without_blocks(text, {turn_id for turn_id, _ in keys}).encode()
     return data
+
+
+def _is_torn(path: str, data: bytes | None, touch: Touch) -> bool:
+    """Whether these are bytes of ours with an append of ours cut short by a kill: nobody edited anything."""
+    if data is None or not (is_core(path) or is_agent(path)):
+        return False
+    # All that had come may be a piece of the heading. Cut later, it reads as an entry or a block that is not whole.
+    begin = data.rfind(b"\n")
+    sign = "## Turn" if is_core(path) else "## Cognition"
+    headings = [f"\n{sign} {turn_id} ".encode() for turn_id, _ in touch.entries]
+    before = []
+    if any(heading.startswith(data[begin:]) or data[begin:].startswith(heading) for heading in headings):
+        before.append(data[:begin])
+    with suppress(UnicodeDecodeError):
+        whole = slices.decode(data).encode()
+        before += [rest for key in touch.entries if (rest := less(path, whole, {key})) != whole]
+    return any(blob_id(rest) in touch.ours for rest in before)
 
 
 def entries_beyond(folder: MemoryFolder, commit: str | None, path: str, data: bytes) -> list[Entry]:

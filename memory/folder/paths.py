@@ -104,6 +104,11 @@ def slice_of_file(relative: str) -> str | None:
         return None
 
 
+def is_relative(text: object) -> bool:
+    """Whether this may be a relative file: it stays inside the folder and outside its `.git`."""
+    return isinstance(text, str) and all(_is_name(part) and part.lower() != ".git" for part in text.split("/"))
+
+
 def is_derived(relative: str) -> bool:
     """Whether the relative file is made from the slices and can be made again."""
     return relative == STRANDS or relative.startswith(f"{TIMELINE}/")

@@ -9,12 +9,15 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, TypeGuard
 
 from memory.folder import flushed
 from memory.folder import todo as works_file
 from memory.folder import touched as touched_file
 from memory.folder.errors import NotThere
-from memory.folder.paths import parse_slice_id
+from memory.folder.gitdir import is_oid
+from memory.folder.paths import is_relative, parse_slice_id
+from memory.folder.strands import load_json
 from memory.folder.todo import Work
 from memory.folder.touched import Key, Touched
 
@@ -80,6 +83,7 @@ class RunState:
         try:
             return touched_file.parse((self.directory / "touched").read_text("utf-8"))
         except (FileNotFoundError, ValueError):
+            self._compare_with_head()
             return {}
 
     def save_touched(self, listed: Touched) -> None:
@@ -89,10 +93,12 @@ class RunState:
     def committed(self) -> Committed | None:
         """What we know of our last commit; None when that is not known (a new or a lost run directory)."""
         try:
-            row = json.loads((self.directory / "committed").read_text("utf-8"))
-            return Committed(row["head"], dict(row["blobs"]))
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
-            return None
+            match load_json((self.directory / "committed").read_text("utf-8")):
+                case {"head": str() | None as head, "blobs": dict(blobs)} if _are_blobs(blobs):
+                    return Committed(head, blobs)
+        except (FileNotFoundError, ValueError):
+            pass  # recovery finds out
+        return None
 
     def save_committed(self, committed: Committed) -> None:
         """Remember our last commit; under files_lock."""
@@ -121,11 +127,15 @@ class RunState:
         self._put("strands", owner)
 
     def index_due(self) -> dict[str, str | None]:
-        """Blob ids that are committed but not in git's index yet."""
+        """Blob ids that are committed but not in git's index yet; recovery makes the index anew when this is lost."""
         try:
-            return dict(json.loads((self.directory / "index").read_text("utf-8")))
-        except (FileNotFoundError, ValueError, TypeError):
-            return {}
+            match load_json((self.directory / "index").read_text("utf-8")):
+                case dict(blobs) if _are_blobs(blobs):
+                    return blobs
+        except (FileNotFoundError, ValueError):
+            pass  # as for a list that holds something else
+        self._compare_with_head()
+        return {}
 
     def save_index_due(self, blobs: Mapping[str, str | None]) -> None:
         """Replace the list of blob ids that the index lacks; under files_lock."""
@@ -134,7 +144,7 @@ class RunState:
     def backfill_failures(self) -> dict[str, int]:
         """How often the answer about an old slice was of no use, by slice id."""
         try:
-            rows = json.loads((self.directory / "backfill").read_text("utf-8"))
+            rows: Any = load_json((self.directory / "backfill").read_text("utf-8"))
             return {parse_slice_id(slice_id): int(count) for slice_id, count in rows.items()}
         except (FileNotFoundError, ValueError, TypeError, AttributeError):
             return {}
@@ -155,7 +165,7 @@ class RunState:
         self._put("evolution", text)
 
     def claim_prompt(self, slice_id: str) -> None:
-        """Note that a slice's system message is being made: what comes later is for the next slice. Under files_lock."""
+        """Note that a slice's system message is being made: what comes later is for the next. Under files_lock."""
         self._put(f"prompts/{parse_slice_id(slice_id)}.claimed", "")
 
     def prompt_claimed(self, slice_id: str) -> bool:
@@ -198,7 +208,7 @@ class RunState:
     def sent_order(self, slice_id: str) -> tuple[Key, ...]:
         """The order of messages in the last request of a slice; empty before the first or when it is lost."""
         try:
-            rows = json.loads((self.directory / "prompts" / f"{parse_slice_id(slice_id)}.order").read_text("utf-8"))
+            rows: Any = load_json((self.directory / "prompts" / f"{parse_slice_id(slice_id)}.order").read_text("utf-8"))
             return tuple((str(turn_id), str(role)) for turn_id, role in rows)
         except (FileNotFoundError, ValueError, TypeError):
             return ()
@@ -206,6 +216,10 @@ class RunState:
     def save_sent_order(self, slice_id: str, order: tuple[Key, ...]) -> None:
         """Remember the order of messages that was sent, so that the next request begins with the same ones."""
         self._put(f"prompts/{parse_slice_id(slice_id)}.order", json.dumps(order))
+
+    def _compare_with_head(self) -> None:
+        """Forget our last commit, so that recovery compares files with HEAD: a list beside it is lost."""
+        (self.directory / "committed").unlink(missing_ok=True)
 
     def _put(self, name: str, text: str) -> None:
         # Renamed into place but not flushed: after a power cut the file is the old one, the new one, or damaged, and
@@ -215,3 +229,8 @@ class RunState:
         temporary = target.with_name(f".{target.name}-{os.getpid()}-{secrets.token_hex(4)}")
         temporary.write_text(text, "utf-8")
         temporary.rename(target)
+
+
+def _are_blobs(blobs: Mapping[Any, object]) -> TypeGuard[dict[str, str | None]]:
+    """Whether this maps paths inside the folder to blob ids or None."""
+    return all(is_relative(path) and (blob is None or is_oid(blob)) for path, blob in blobs.items())

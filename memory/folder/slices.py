@@ -5,6 +5,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Literal, cast
 
 from memory.folder import frontmatter
@@ -89,6 +90,8 @@ class Slice:
 
 def parse(text: str | bytes, *, slice_id: str) -> Slice:
     """Read a core.md. Whatever it holds, this returns a slice or raises Damaged.
+
+    The newest slices are looked at several times in the course of one message, so the last bytes read are remembered.
 
     A start that is missing or no timestamp falls back to the minute of the id; a closed slice without a readable end
     ended with its last entry. A list field that is no list reads as empty.
@@ -196,6 +199,11 @@ def without(text: str, keys: Collection[tuple[str, str]]) -> str:
 
 def _opened(text: str | bytes, slice_id: str) -> tuple[Header, Status, str]:
     """Return the front matter, the status it gives and the body; raises Damaged."""
+    return _parsed(text, slice_id)
+
+
+@lru_cache(maxsize=16)
+def _parsed(text: str | bytes, slice_id: str) -> Slice:
     try:
         source, body = split(text if isinstance(text, str) else decode(text))
         if source is None:

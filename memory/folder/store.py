@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 
-from memory.folder import flushed, git, locks
+from memory.folder import flushed, git, gitdir, locks
 from memory.folder import strands as strands_file
 from memory.folder import touched as touched_file
 from memory.folder.card import empty_card
@@ -172,8 +172,9 @@ class MemoryFolder:
         """Write files in order, listed first as uncommitted work of `owner`; flushed when it returns.
 
         Raises Moved when somebody saved one of the files meanwhile (look again: the new file decides), OSError when the
-        disk does not take it. Derived files are written over: they can be made again.
+        disk does not take it, NewerFormat. Derived files are written over: they can be made again.
         """
+        gitdir.refuse_newer(self.root)
         listed = self.state.touched()
         committed = self.state.committed()
         for write in writes:

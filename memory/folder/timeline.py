@@ -17,7 +17,7 @@ from memory.folder import slices
 from memory.folder.clock import parse_stamp, stamp
 from memory.folder.errors import BadId, Damaged, NotThere, Outside
 from memory.folder.marks import is_floor_summary
-from memory.folder.paths import SLICES, TIMELINE, core_file, inside, month_file, month_of, parse_slice_id, path_of
+from memory.folder.paths import SLICES, TIMELINE, core_file, inside, month_file, month_of, parse_slice_id
 from memory.folder.paths import parse_month as month_name
 from memory.folder.slices import Slice
 from memory.folder.strands import load_json
@@ -46,8 +46,8 @@ class Line:
 
     @property
     def path(self) -> str:
-        """The slice path, `2026/08/10/2130`."""
-        return path_of(self.id)
+        """The slice path, `2026/08/10/2130`; the id was parsed when the line was made."""
+        return self.id.replace("-", "/")
 
     @property
     def active(self) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 from memory.folder.clock import parse_stamp, stamp
 from memory.folder.paths import parse_slice_id
+from memory.folder.strands import load_json
 
 CLOSE = "close"
 """The work after a boundary."""
@@ -48,7 +49,8 @@ class Work:
 def load(path: Path) -> list[Work]:
     """The work listed, in the order of its closes; an absent or damaged list is empty."""
     try:
-        return [_work(row) for row in json.loads(path.read_text("utf-8"))]
+        rows: Any = load_json(path.read_text("utf-8"))
+        return [_work(row) for row in rows]
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         return []
 

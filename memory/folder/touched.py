@@ -5,10 +5,12 @@ commit of their own first. It is disposable; when it is lost, `recover` compares
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
-from memory.folder.paths import parse_slice_id, parse_turn_id
+from memory.folder.gitdir import is_oid
+from memory.folder.paths import is_relative, parse_slice_id, parse_turn_id
+from memory.folder.strands import load_json
 
 Key = tuple[str, str]
 """(turnId, role) of an entry in core.md; (turnId, 'cognition') of a block in agent.md."""
@@ -87,11 +89,11 @@ def hand_over(touched: Touched, owner: str, to: str) -> Touched:
 
 
 def parse(text: str) -> Touched:
-    """The list from its file; raises ValueError when it is damaged."""
-    try:
-        return {str(path): _touch(row) for path, row in json.loads(text).items()}
-    except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError("not a list of touched paths") from error
+    """Read the list; raises ValueError when it is damaged, whatever it holds."""
+    rows = load_json(text)
+    if not isinstance(rows, dict) or not all(map(is_relative, rows)):
+        raise ValueError("no list of touched paths")
+    return {path: _touch(row) for path, row in rows.items()}
 
 
 def render(touched: Touched) -> str:
@@ -109,11 +111,34 @@ def render(touched: Touched) -> str:
     return json.dumps(rows)
 
 
-def _touch(row: dict[str, Any]) -> Touch:
-    return Touch(
-        ours=tuple(row["ours"]),
-        owners=tuple(row["owners"]),
-        entries=tuple((turn_id, role) for turn_id, role in row["entries"]),
-        hand=row["hand"],
-        boundary=row["boundary"],
-    )
+def _touch(row: object) -> Touch:
+    match row:
+        case {
+            "ours": list(ours),
+            "owners": [str(), *_] as owners,
+            "entries": list(entries),
+            "hand": str() | None as hand,
+            "boundary": str() | None as boundary,
+        } if _are_texts(owners) and all(map(_is_key, entries)) and all(map(_is_blob, (*ours, hand))):
+            for owner in owners:
+                turn_of(owner)
+            return Touch(
+                ours=tuple(ours),
+                owners=tuple(owners),
+                entries=tuple((turn_id, role) for turn_id, role in entries),
+                hand=hand,
+                boundary=boundary,
+            )
+    raise ValueError("no touched path")
+
+
+def _is_key(key: object) -> bool:
+    return isinstance(key, list) and len(key) == 2 and _are_texts(key)
+
+
+def _is_blob(blob: object) -> bool:
+    return blob is None or is_oid(blob)
+
+
+def _are_texts(items: Iterable[object]) -> bool:
+    return all(isinstance(item, str) for item in items)

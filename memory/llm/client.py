@@ -35,6 +35,7 @@ __all__ = [
 
 LONGEST_DETAIL = 200
 LOOK = 0.25  # seconds between two looks at `stopped`
+GATHER = 0.03  # seconds in which pieces gather; a page is told of them 20 times a second at most
 
 # On DEBUG these write down requests, which hold the conversation, and headers.
 for _name in ("openai", "httpx2", "httpcore2"):
@@ -208,11 +209,18 @@ def _never() -> bool:
 
 
 def _until(stopped: Callable[[], bool], arrived: "queue.SimpleQueue[Piece | _Over]") -> Iterator[Piece | _Over]:
-    """What arrives, until `stopped` says True at one of the looks."""
+    """What arrives, until `stopped` says True at one of the looks.
+
+    A model sends a word at a time. Waking a thread for each would cost more than all else with many replies at once, so
+    after the first piece they are taken as they have gathered.
+    """
     looked = time.monotonic()
     while True:
         with contextlib.suppress(queue.Empty):
             yield arrived.get(timeout=LOOK)
+            while time.monotonic() - looked < LOOK:
+                yield arrived.get_nowait()
+        time.sleep(GATHER)
         if time.monotonic() - looked >= LOOK:
             looked = time.monotonic()
             if stopped():

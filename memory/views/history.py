@@ -132,7 +132,12 @@ def _without_front_matter(changed: Sequence[DiffLine]) -> Sequence[DiffLine]:
     if len(ends) < 2 or ends[0] != 0:
         return changed
     rest = changed[ends[1] + 1 :]
-    return rest if any(line.kind in ("add", "remove") for line in rest) else changed
+    touched = [number for number, line in enumerate(rest) if line.kind in ("add", "remove")]
+    gaps = [number for number, line in enumerate(rest) if line.kind == "gap"]
+    if not touched:
+        return changed
+    # What is left of the first hunk is only there for the sake of the stamps.
+    return rest[gaps[0] + 1 :] if gaps and gaps[0] < touched[0] else rest
 
 
 def _name(path: str) -> str:

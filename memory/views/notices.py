@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from memory import wording
-from memory.folder.errors import GitError
+from memory.folder.errors import FolderError
 from memory.folder.paths import path_of
 from memory.folder.store import MemoryFolder
 from memory.folder.timeline import DamagedSlice
@@ -29,7 +29,7 @@ def of_folder(folder: MemoryFolder, newest: Iterable[object]) -> list[Notice]:
     if folder.exists():
         try:
             why = folder.repository.busy()
-        except (GitError, OSError) as error:
+        except (FolderError, OSError) as error:
             notices.append(Notice(text=_("Nothing can be committed to your folder: %s") % error, alarm=True))
         else:
             if why:

@@ -165,6 +165,7 @@ def _found(folder: MemoryFolder, person: Person, links: OwnLinks, wanted: Wanted
             wanted.words,
             now=now,
             timezone=person.timezone,
+            person=person.name,
             limit=SHOWN,
             paths=_paths(folder, wanted.strand) if wanted.strand else None,
             since=wanted.since,

@@ -37,7 +37,7 @@ from previously_site.stopping import stopping
 from .transcript import FinishedReply, reply_of
 
 PACE = 0.125
-FIRST_PACE = 0.04
+FIRST_PACE = 0.015
 FIRST_SECONDS = 10.0
 RENDER_SHARE = 20
 HEAVY_SECONDS = 0.01

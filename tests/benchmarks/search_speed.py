@@ -22,7 +22,8 @@ from pathlib import Path
 
 from memory.folder.closing import close
 from memory.folder.paths import slice_id_at
-from memory.folder.search import SearchIndex, building, database
+from memory.folder.search import SearchIndex, database
+from memory.folder.search.building import fill
 from memory.folder.search.document import Document, document
 from memory.folder.slices import Slice
 from memory.folder.turns import Entry, Role
@@ -104,7 +105,7 @@ def filled(file: Path, count: int) -> float:
             talking += time.process_time() - begun
             yield document(slice_)
 
-    spent = _cpu(lambda: building.fill(file, documents(), commit=None, loose=frozenset()))
+    spent = _cpu(lambda: fill(file, documents(), commit=None, loose=frozenset()))
     return spent - talking
 
 
@@ -117,7 +118,7 @@ def _cpu(act: Callable[[], object]) -> float:
 def measure(place: Path, count: int, questions: int) -> str:
     """One row of the table."""
     index = SearchIndex(place / f"{count}.sqlite3")
-    building_seconds = 0.0 if index.file.exists() else filled(index.file, count)
+    building_seconds = None if index.file.exists() else filled(index.file, count)
     with closing(database.open_(index.file)) as opened:
         entries = database.totals(opened).entries
     talk = Talk(7)
@@ -132,10 +133,11 @@ def measure(place: Path, count: int, questions: int) -> str:
         for growing in _grown(slice_, now)
     )
     size = index.file.stat().st_size / 1e6
+    building = "not made now" if building_seconds is None else f"{1000 * building_seconds / count:.2f}"
     return (
         f"| {count:,} | {entries:,} | {1000 * statistics.median(times):.1f} | {1000 * _p95(times):.1f} "
         f"| {1000 * statistics.median(replaced):.1f} | {1000 * _p95(replaced):.1f} "
-        f"| {1000 * building_seconds / count:.2f} | {size:.0f} |"
+        f"| {building} | {size:.0f} |"
     )
 
 

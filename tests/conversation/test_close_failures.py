@@ -111,7 +111,9 @@ FAILURES = {
             }
         )
     ),
-    "blank texts": Answer(text=json.dumps({"focus": " ", "summary": "\n\u200b", "tags": [" ", ""], "operations": [{}]})),
+    "blank texts": Answer(
+        text=json.dumps({"focus": " ", "summary": "\n\u200b", "tags": [" ", ""], "operations": [{}]})
+    ),
     "a hundred kilobytes": Answer(text=json.dumps({"focus": "x" * 100_000, "summary": "very long " * 10_000})),
     "the floor's own shape": Answer(text=json.dumps({"focus": "So it was", "summary": "2 turns · running"})),
 }

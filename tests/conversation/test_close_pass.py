@@ -1,5 +1,6 @@
 """The close pass step by step: what is asked of the model, in which order things are done, and what is committed."""
 
+import json
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -20,6 +21,8 @@ from memory.folder.strands import render_strands
 from memory.llm.client import ModelServer
 from tests.conversation.filled import DOWN, GARBAGE, CountedTalk, added, counted_talk, filled, form
 from tests.conversation.folders import a_slice
+from tests.model_server.answers import Answer
+from tests.model_server.book import ANALYST
 from tests.model_server.fixture import ModelServerProcess
 
 Connect = Callable[..., ModelServer]
@@ -93,7 +96,9 @@ def test_it_works(talk: CountedTalk, model_server: ModelServerProcess) -> None:
     talk.check_sound()
 
 
-def test_a_slice_that_is_not_worth_it_leaves_the_card_alone(talk: CountedTalk, model_server: ModelServerProcess) -> None:
+def test_a_slice_that_is_not_worth_it_leaves_the_card_alone(
+    talk: CountedTalk, model_server: ModelServerProcess
+) -> None:
     closed(talk, "Thanks!")
     card = talk.folder.card()
     talk.work()
@@ -345,9 +350,7 @@ def test_a_verdict_that_comes_while_the_slice_is_analysed_counts(
     talk: CountedTalk, model_server: ModelServerProcess
 ) -> None:
     quiet = form("close")
-    model_server.rules(
-        filled("turn", form("turn")), filled("close", replace(quiet, hang_after=0))
-    )
+    model_server.rules(filled("turn", form("turn")), filled("close", replace(quiet, hang_after=0)))
     closed(talk, "Well, well.")
     step = threading.Thread(target=talk.step, args=(FIRST, todo.ANALYSE_CLOSE))
     step.start()
@@ -383,3 +386,38 @@ def test_a_slice_that_was_made_unreadable_does_not_hold_up_the_pass(talk: Counte
     assert path.read_bytes() == damaged
     assert not closes(talk)
     assert talk.count() == {}
+
+
+def test_what_was_only_thought_is_in_no_request_of_a_colleague(
+    talk: CountedTalk, model_server: ModelServerProcess
+) -> None:
+    model_server.rules(filled("turn", WORTH_IT))
+    wrong = {"name": "read_slice", "arguments": {"slice_id": "violet-otter-called"}}
+    model_server.script(
+        Answer(text="Let me look.", reasoning="violet-otter-thought", tool_calls=[wrong]), Answer(text="There is none.")
+    )
+    closed(talk)
+    assert "violet-otter-thought" in talk.agent(FIRST).read_text()
+    assert "violet-otter-called" in talk.agent(FIRST).read_text()
+    talk.say("One more")
+    talk.work()
+    talk.end()
+    asked = Counter(call["body"].get("model") for call in model_server.calls())
+    assert asked[ANALYST] >= 6
+    assert not any("violet-otter" in json.dumps(body) for body in model_server.requests(ANALYST))
+    assert "violet-otter" not in json.dumps(model_server.requests("talker")[2:])
+
+
+def test_a_slice_whose_prompt_is_made_is_not_told_of_merges_and_old_slices(
+    talk: CountedTalk, model_server: ModelServerProcess
+) -> None:
+    closed(talk)
+    lay(talk, "2026-08-09-0900")
+    frozen = model_server.requests("talker")[-1]["messages"][0]
+    model_server.rules(filled("backfill", form("backfill", focus="A lighthouse", tags=["lighthouses"])))
+    talk.work()
+    assert "lighthouses" in talk.folder.strands()
+    talk.later(minutes=1)
+    talk.say("Go on")
+    assert model_server.requests("talker")[-1]["messages"][0] == frozen
+    assert "ighthouse" not in frozen["content"]

@@ -91,11 +91,11 @@ def test_pieces_are_written_at_most_twenty_times_a_second(tmp_path: Path, writer
     for step in range(1, 10):
         clock.seconds = step / 200
         writer.text(str(step))
-    assert events(tmp_path) == [Attempt(START_MS)]
-    assert writer.tick() == pytest.approx(0.05 - 9 / 200, abs=0.006)
-    clock.seconds = 0.05
+    assert events(tmp_path)[1:] == [Text(START_MS + 5, "1")], "the first words do not wait either"
+    assert writer.tick() == pytest.approx(0.055 - 9 / 200, abs=0.006)
+    clock.seconds = 0.055
     writer.tick()
-    assert events(tmp_path)[1:] == [Text(START_MS + 5, "123456789")], "one event, at the time of its first piece"
+    assert events(tmp_path)[2:] == [Text(START_MS + 10, "23456789")], "one event, at the time of its first piece"
 
 
 def test_the_timer_writes_what_waits_and_beats(tmp_path: Path) -> None:

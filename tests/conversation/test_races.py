@@ -1,10 +1,8 @@
-"""Whoever is at a folder at the same time, each word is there once: tabs, devices, workers, editors and a person's git."""
+"""Whoever is at a folder at the same time, each word is there once: tabs, devices, workers, editors."""
 
 import itertools
 import os
 import random
-import shutil
-import subprocess
 import threading
 import time
 from collections import Counter
@@ -14,21 +12,15 @@ from pathlib import Path
 import pytest
 
 from memory.conversation.companion import Companion
-from memory.conversation.due import Answer, Settle, due
 from memory.conversation.receive import Received
-from memory.conversation.settle import settle
 from memory.folder import derived
-from memory.folder.branch import commit_files, look
-from memory.folder.git import Change
-from memory.folder.paths import CARD, core_file, new_turn_id, slice_ids
-from memory.folder.slices import Slice
+from memory.folder.paths import core_file, new_turn_id
 from memory.llm.client import ModelServer
+from tests.conversation.aftermath import finish, slices_of, texts, working
 from tests.conversation.at_once import at_once
 from tests.conversation.talk import Talk
-from tests.model_server.answers import Answer as Spoken
-from tests.model_server.answers import Rule
+from tests.model_server.answers import Answer, Rule
 from tests.model_server.fixture import ModelServerProcess
-
 
 Connect = Callable[..., ModelServer]
 
@@ -36,43 +28,6 @@ Connect = Callable[..., ModelServer]
 @pytest.fixture
 def talk(tmp_path: Path) -> Talk:
     return Talk(tmp_path)
-
-
-def slices_of(talk: Talk) -> list[Slice]:
-    return [talk.slice(slice_id) for slice_id in slice_ids(talk.folder.root)]
-
-
-def texts(talk: Talk) -> Counter[str]:
-    """How often each text of the person is there."""
-    return Counter(entry.content for found in slices_of(talk) for entry in found.person_entries)
-
-
-def finish(talk: Talk) -> None:
-    """Sweep until nothing is due, then look whether every turn has one reply and one commit."""
-    for _ in range(100):
-        if not talk.sweep():
-            break
-    for found in slices_of(talk):
-        keys = Counter(entry.key for entry in found.entries)
-        assert set(keys.values()) == {1}
-        assert {turn_id for turn_id, role in keys if role == "agent"} == {one.turn_id for one in found.person_entries}
-    turns = Counter(subject.split()[1].rstrip(":") for subject in talk.subjects() if subject.startswith("turn "))
-    assert set(turns.values()) <= {1}
-    assert len(turns) == sum(texts(talk).values())
-    talk.check_sound()
-
-
-def working(talk: Talk, seconds: float = 20.0) -> Callable[[], None]:
-    """A worker that sweeps until nothing has been due for a while."""
-
-    def work() -> None:
-        quiet_since = began = time.monotonic()
-        while time.monotonic() - quiet_since < 0.5 and time.monotonic() - began < seconds:
-            if talk.sweep():
-                quiet_since = time.monotonic()
-            time.sleep(0.01)
-
-    return work
 
 
 def test_it_works(talk: Talk) -> None:
@@ -194,7 +149,7 @@ def test_a_task_delivered_many_times_makes_one_reply(
 
     talk = Talk(tmp_path)
     taken = talk.receive("Hello")
-    model_server.rules(Rule(user="Hello", has_tools=True, answers=[Spoken(text="Hello, Alice.", between=0.02)]))
+    model_server.rules(Rule(user="Hello", has_tools=True, answers=[Answer(text="Hello, Alice.", between=0.02)]))
     at_once(*[answer] * workers)
     assert [entry.content for entry in talk.slice(taken.slice_id).entries] == ["Hello", "Hello, Alice."]
     assert len([one for one in model_server.requests() if "response_format" not in one]) == 1
@@ -206,7 +161,7 @@ def test_a_worker_that_is_late_for_a_closed_slice(
 ) -> None:
     talk = Talk(tmp_path)
     taken = talk.receive("Slowly, please")
-    model_server.rules(Rule(user="Slowly", has_tools=True, answers=[Spoken(text="Here I am.", hang_after=0)]))
+    model_server.rules(Rule(user="Slowly", has_tools=True, answers=[Answer(text="Here I am.", hang_after=0)]))
 
     def worker() -> None:
         late = Talk(tmp_path, Companion(model=connect(), pauses=()))
@@ -302,252 +257,6 @@ def test_an_editor_that_saves_while_we_rewrite_the_front_matter(
     finish(talk)
 
 
-def _commit(talk: Talk) -> None:
-    (talk.folder.root / "notes.txt").write_text("mine")
-    talk.git("add", "notes.txt")
-    talk.git("commit", "-q", "-m", "mine")
-
-
-def _commit_all(talk: Talk) -> None:
-    (talk.folder.root / "notes.txt").write_text("mine")
-    talk.git("add", "notes.txt")
-    talk.git("commit", "-q", "-a", "-m", "mine")
-
-
-def _soft_reset(talk: Talk) -> None:
-    talk.git("reset", "-q", "HEAD~1")
-
-
-def _branch(talk: Talk) -> None:
-    talk.git("checkout", "-q", "-b", "other")
-
-
-def _amend(talk: Talk) -> None:
-    talk.git("commit", "-q", "--amend", "-a", "-m", "mine")
-
-
-def _pack(talk: Talk) -> None:
-    talk.git("gc", "-q", "--prune=now")
-
-
-@pytest.mark.parametrize("act", [_commit, _commit_all, _soft_reset, _branch, _amend, _pack], ids=lambda act: act.__name__)
-@pytest.mark.parametrize("moment", ["between turns", "while a reply is owed", "after a boundary"])
-def test_what_a_person_does_with_git_loses_no_word(talk: Talk, act: Callable[[Talk], None], moment: str) -> None:
-    talk.say("One #work")
-    talk.say("Two")
-    waiting = talk.receive("Three") if moment == "while a reply is owed" else None
-    if moment == "after a boundary":
-        talk.later(minutes=31)
-        waiting = talk.receive("Three")
-    act(talk)
-    if waiting:
-        talk.answer(waiting)
-    talk.say("Four")
-    for _ in range(10):
-        if not talk.sweep():
-            break
-    expected = ["One #work", "Two", *(["Three"] if waiting else []), "Four"]
-    said = [entry for found in slices_of(talk) for entry in found.person_entries]
-    assert [entry.content for entry in said] == expected
-    committed = "".join(talk.git("show", f"HEAD:{core_file(found.slice_id)}") for found in slices_of(talk))
-    for entry in said:
-        assert committed.count(f"## Turn {entry.turn_id} ") == 2
-    assert not [subject for subject in talk.subjects() if subject.startswith("turn") and subject.endswith(": ")]
-    talk.check_sound()
-
-
-@pytest.mark.parametrize("way", [("checkout", "--", "."), ("stash", "-q"), ("reset", "-q", "--hard")], ids=" ".join)
-def test_a_message_that_a_person_takes_back_with_git_is_gone_and_blocks_nothing(talk: Talk, way: tuple[str, ...]) -> None:
-    talk.say("One")
-    taken = talk.receive("Two")
-    talk.git(*way)
-    talk.answer(taken)
-    assert texts(talk) == Counter(["One"])
-    finish(talk)
-    talk.say("Three")
-    finish(talk)
-    assert texts(talk) == Counter(["One", "Three"])
-
-
-def test_a_stash_that_comes_back_brings_its_message(talk: Talk) -> None:
-    talk.say("One")
-    taken = talk.receive("Two")
-    talk.git("stash", "-q")
-    settle(talk.folder, now=talk.clock)
-    talk.git("stash", "pop", "-q")
-    assert Answer(taken.slice_id, taken.turn_id) in due(talk.folder, talk.clock)
-    talk.answer(taken)
-    talk.say("Three")
-    assert texts(talk) == Counter(["One", "Two", "Three"])
-    talk.check_sound()
-
-
-def test_a_turn_that_a_person_resets_away_stays_away(talk: Talk) -> None:
-    talk.say("One #work")
-    gone = talk.say("Two #sleep")
-    talk.git("reset", "-q", "--hard", "HEAD~1")
-    kept = talk.say("Three #work")
-    assert texts(talk) == Counter(["One #work", "Three #work"])
-    assert gone.turn_id not in talk.git("log", "--format=%s")
-    talk.later(minutes=31)
-    talk.reload()
-    talk.say("Four")
-    finish(talk)
-    assert talk.folder.strands() == derived.rebuild(talk.folder).strands
-    assert kept.turn_id in talk.git("log", "--format=%s")
-
-
-def test_another_branch_keeps_its_own_words(talk: Talk) -> None:
-    talk.say("One")
-    talk.git("branch", "other")
-    talk.say("Two")
-    main = talk.git("rev-parse", "main")
-    talk.git("checkout", "-q", "other")
-    assert texts(talk) == Counter(["One"])
-    talk.say("Elsewhere")
-    talk.check_sound()
-    assert talk.git("rev-parse", "main") == main
-    talk.git("checkout", "-q", "main")
-    talk.say("Three")
-    assert texts(talk) == Counter(["One", "Two", "Three"])
-    finish(talk)
-    assert "Elsewhere" in talk.git("show", f"other:{core_file(slices_of(talk)[0].slice_id)}")
-
-
-def test_a_rebase_under_way_makes_commits_wait(talk: Talk) -> None:
-    for number in range(4):
-        talk.say(f"message {number}")
-    subprocess.run(
-        ["git", "-c", "user.name=Alice", "-c", "user.email=alice@example.org", "rebase", "-q", "-i", "HEAD~2"],
-        cwd=talk.folder.root,
-        env=os.environ | {"GIT_SEQUENCE_EDITOR": "sed -i 1s/pick/edit/"},
-        check=True,
-        capture_output=True,
-    )
-    # The work tree stands at an older turn now, and goes on from there.
-    before = talk.git("rev-list", "--all", "--count")
-    taken = talk.say("During")
-    assert talk.git("rev-list", "--all", "--count") == before
-    assert Settle() in due(talk.folder, talk.clock)
-    assert talk.slice(taken.slice_id).entry(taken.turn_id, "agent")
-    talk.git("stash", "-q")
-    talk.git("-c", "core.editor=true", "rebase", "--continue")
-    talk.say("After")
-    finish(talk)
-    assert texts(talk) == Counter([*(f"message {number}" for number in range(4)), "After"])
-
-
-@pytest.mark.parametrize("lock", ["index.lock", "HEAD.lock", "refs/heads/main.lock"])
-def test_a_lock_of_somebody_else_is_waited_for(talk: Talk, lock: str) -> None:
-    talk.say("One")
-    path = talk.folder.root / ".git" / lock
-    path.touch()
-    os.utime(path, (0, 0))
-    talk.say("Two")
-    talk.later(minutes=31)
-    talk.say("Three")
-    talk.sweep()
-    assert path.exists()
-    path.unlink()
-    finish(talk)
-    assert texts(talk) == Counter(["One", "Two", "Three"])
-
-
-def test_a_persons_git_at_the_same_time(talk: Talk) -> None:
-    """Commits of the person and of two workers at once: nobody's is lost."""
-    talk.say("One")
-
-    def person() -> int:
-        made = 0
-        for number in range(15):
-            (talk.folder.root / "notes.txt").write_text(f"note {number}")
-            for arguments in (("add", "notes.txt"), ("commit", "-q", "-m", f"note {number}")):
-                try:
-                    talk.git(*arguments)
-                except subprocess.CalledProcessError:
-                    break  # a lock of ours, or the branch moved: they would try again
-            else:
-                made += 1
-        return made
-
-    made, *_ = at_once(person, lambda: len([talk.say(f"word {number}") for number in range(8)]), working(talk))
-    for _ in range(20):
-        if not talk.sweep():
-            break
-    assert len([subject for subject in talk.subjects() if subject.startswith("note ")]) == made > 0
-    assert texts(talk) == Counter(["One", *(f"word {number}" for number in range(8))])
-    committed = talk.git("show", f"HEAD:{core_file(slices_of(talk)[0].slice_id)}")
-    for entry in slices_of(talk)[0].person_entries:
-        assert committed.count(f"## Turn {entry.turn_id} ") == 2
-    talk.git("fsck", "--strict", "--full")
-    assert {line[3:] for line in talk.git("status", "--porcelain").splitlines()} <= {"notes.txt"}
-
-
-def test_a_git_that_outlives_its_worker_commits_once(talk: Talk) -> None:
-    """The branch moves, between our look and our commit, to the very commit that we are about to make."""
-    talk.say("One")
-    talk.later(seconds=5)
-    taken = talk.receive("Two")
-    core = core_file(taken.slice_id)
-    with talk.folder.files_lock():
-        branch = look(talk.folder, [core])
-        data = talk.folder.read(core)
-        talk.folder.repository.commit([Change(core, data)], "turn of a killed worker", parent=branch.head, at=talk.clock)
-        assert commit_files(talk.folder, branch, {core: data}, "the same again", talk.clock) is None
-    talk.answer(taken)
-    assert "the same again" not in talk.subjects()
-    for before, after in itertools.pairwise(["HEAD~2", "HEAD~1", "HEAD"]):
-        assert talk.git("diff", "--name-only", before, after)
-    finish_index(talk)
-
-
-def test_a_commit_whose_end_nobody_noted_leaves_no_stale_knowledge(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the last noted commit held is not taken for what the branch holds after another one."""
-    talk.say("One #work")
-    taken = talk.receive("Two")
-    with monkeypatch.context() as crash:
-        crash.setattr(type(talk.folder.state), "save_committed", _killed)
-        with pytest.raises(KeyboardInterrupt):
-            talk.answer(taken)
-    settle(talk.folder, now=talk.clock)
-    card = talk.folder.root / CARD
-    card.write_text(card.read_text() + "\nmine\n")
-    talk.command("/close")
-    talk.sweep()
-    talk.later(minutes=1)
-    talk.reload()
-    talk.say("Three")
-    finish_index(talk)
-    assert not [subject for subject in talk.subjects() if subject.startswith("edited by hand: memory/episodic")]
-
-
-def test_a_boundary_without_its_message_is_the_closes_own_commit(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process dies after the slice was closed and before the message was on disk; the page sends it again."""
-    talk.say("One")
-    talk.later(minutes=31)
-    turn_id = new_turn_id()
-    from memory.folder import flushed
-
-    real = flushed.make_directories
-
-    def dying(path: Path, *, below: Path) -> None:
-        if path.parent.name == "2201":
-            raise KeyboardInterrupt
-        real(path, below=below)
-
-    with monkeypatch.context() as crash:
-        crash.setattr(flushed, "make_directories", dying)
-        with pytest.raises(KeyboardInterrupt):
-            talk.receive("Two", turn_id=turn_id)
-    for _ in range(10):
-        if not talk.sweep():
-            break
-    talk.say("Two", turn_id=turn_id)
-    finish(talk)
-    assert [subject for subject in talk.subjects() if turn_id in subject] == [f"turn {turn_id}: Two"]
-    assert [subject.split(":")[0] for subject in talk.subjects() if subject.startswith("close")][0].startswith("close ")
-
-
 def test_two_people_with_the_same_words_never_meet(tmp_path: Path, connect: Connect) -> None:
     """The same texts, turn ids and minutes; each has words of their own as well."""
     turn_ids = [new_turn_id() for _ in range(6)]
@@ -582,31 +291,3 @@ def test_threads_of_one_process_exclude_each_other_too(talk: Talk) -> None:
         thread.join()
     finish(talk)
     assert texts(talk) == Counter(f"message {number}" for number in range(16))
-
-
-def test_the_run_directory_may_go_between_any_two_steps(talk: Talk) -> None:
-    for number in range(6):
-        taken = talk.receive(f"message {number}")
-        shutil.rmtree(talk.folder.state.directory)
-        talk.answer(taken)
-        shutil.rmtree(talk.folder.state.directory)
-    talk.later(minutes=31)
-    talk.say("Later")
-    for _ in range(10):
-        if not talk.sweep():
-            break
-    assert texts(talk) == Counter([*(f"message {number}" for number in range(6)), "Later"])
-    talk.check_sound()
-
-
-def finish_index(talk: Talk) -> None:
-    """Sweep until nothing is due; the work tree equals HEAD but for the card that the person edits."""
-    for _ in range(10):
-        if not talk.sweep():
-            break
-    assert {line[3:] for line in talk.git("status", "--porcelain").splitlines()} <= {CARD}
-    talk.git("fsck", "--strict", "--full")
-
-
-def _killed(*_: object) -> None:
-    raise KeyboardInterrupt

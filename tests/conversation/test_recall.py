@@ -9,7 +9,7 @@ import pytest
 
 from memory.conversation.companion import Companion
 from memory.conversation.events import fold, read_events
-from memory.conversation.recall import UNSURE, Report, recall
+from memory.conversation.recall import UNSURE, Report, as_card, recall
 from memory.conversation.toolbox import RefusedError
 from memory.folder.paths import path_of
 from memory.llm.client import ModelServer
@@ -245,3 +245,34 @@ def test_two_people_with_the_same_words_never_meet(tmp_path: Path, talk: Talk) -
         now=talk.clock, stopped=lambda: False,
     )  # fmt: skip
     assert report.references == ()
+
+
+def test_how_a_conversation_is_remembered_can_be_shown(talk: Talk, model_server: ModelServerProcess) -> None:
+    read = {"name": "read_slice", "arguments": {"slice_id": "2026/08/10/2130"}}
+    model_server.rules(
+        Rule(user="remembered", model="talker", answers=[Answer(tool_calls=[read]), Answer(text="Like this: …")])
+    )
+    talk.say("How is a conversation of mine remembered?", seen=[])
+    first, second = model_server.requests("talker")[-2:]
+    system, told = first["messages"][0]["content"], second["messages"][-1]["content"]
+    assert "`timeline/core.md`" in system
+    assert "read a real slice with `read_slice`" in system
+    (file,) = [line.removeprefix("file: ") for line in told.splitlines() if line.startswith("file: ")]
+    on_disk = (talk.folder.root / file).read_text()
+    for words in ("focus: ", "summary: ", "tags: kitchen", f"> About the #kitchen: {WORDS}"):
+        assert words in told
+    assert WORDS in on_disk
+    assert "kitchen" in on_disk.split("---")[1]
+
+
+def test_a_card_shows_what_was_found_as_the_record_has_it(talk: Talk, model_server: ModelServerProcess) -> None:
+    asking(model_server, reporting(reference()))
+    (row,) = json.loads(as_card(found(talk, "the worktop?")))
+    assert row == {
+        "path": "2026/08/10/2130",
+        "turn_id": "Worktp",
+        "at": "2026-08-10T21:30:22.811Z",
+        "zone": "Asia/Shanghai",
+        "focus": talk.slice("2026-08-10-2130").focus,
+        "quote": WORDS,
+    }

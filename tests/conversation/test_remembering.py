@@ -11,7 +11,7 @@ import pytest
 from memory.conversation.events import Waiting, read_events
 from memory.conversation.receive import Received
 from memory.folder import todo
-from memory.folder.paths import path_of
+from memory.folder.paths import path_of, slice_id_at
 from memory.llm.client import ModelServer
 from tests.conversation.filled import CountedTalk, added, counted_talk, filled, form
 from tests.model_server.answers import Answer
@@ -89,9 +89,7 @@ def test_it_is_told_word_for_word_when_the_message_is_lost(talk: CountedTalk, mo
 
 
 @pytest.mark.parametrize("wait", [0.0, 0.4])
-def test_it_never_waits_longer_than_it_may(
-    talk: CountedTalk, model_server: ModelServerProcess, wait: float
-) -> None:
+def test_it_never_waits_longer_than_it_may(talk: CountedTalk, model_server: ModelServerProcess, wait: float) -> None:
     forms(model_server, close=replace(form("close"), hang_after=0))
     taken = boundary(talk)
     talk.companion = replace(talk.companion, card_wait=wait)
@@ -181,3 +179,29 @@ def test_a_prompt_is_not_touched_by_what_happens_later(talk: CountedTalk, model_
     talk.later(minutes=1)
     talk.say("Go on")
     assert system(model_server) == frozen
+
+
+def test_every_slice_after_one_that_was_worth_it_is_told(talk: CountedTalk, model_server: ModelServerProcess) -> None:
+    talk.companion = replace(talk.companion, card_wait=6.0)
+    model_server.rules(filled("turn", form("turn", worth_remembering=True)))
+    told: list[str] = []
+    for number in range(4):
+        path = path_of(slice_id_at(talk.clock))
+        operation = added(path, f"turn{number}", f"thing number {number}", f"Did thing number {number}")
+        sentence = f"You did thing number {number}."
+        evolved = form("evolve_card", operations=[operation], evolution_summary=sentence)
+        taken = talk.receive(f"I did thing number {number}", turn_id=f"turn{number}")
+        thread = threading.Thread(target=talk.work) if taken.closed else None
+        if thread:
+            thread.start()
+        talk.answer(taken)
+        if thread:
+            thread.join()
+        found = talk.slice(taken.slice_id)
+        assert found.evolution_summary == (told[-1] if told else "")
+        assert found.evolution_summary in system(model_server)
+        told.append(sentence)
+        talk.later(minutes=40)
+        answers = {"turn": form("turn", worth_remembering=True), "close": form("close"), "evolve_card": evolved}
+        # What the model makes of this slice when the next one begins, a second for each form.
+        model_server.rules(*(filled(kind, replace(answer, first_after=1.0)) for kind, answer in answers.items()))

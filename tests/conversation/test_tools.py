@@ -49,6 +49,7 @@ def call(folder: MemoryFolder, name: str, **arguments: Any) -> ToolResult:
 def test_it_works(folder: MemoryFolder) -> None:
     assert call(folder, "read_slice", slice_id="2026-07-16-0500").text.splitlines() == [
         '<record of="slice 2026-07-16-0500">',
+        "file: memory/episodic/slices/2026/07/16/0500/timeline/core.md",
         "began: Wednesday 15 July 2026, 22:00 (America/Los_Angeles, UTC-07:00), 26 days ago",
         "last words: Wednesday 15 July 2026, 22:03",
         "state: closed",

@@ -54,12 +54,18 @@ WEEK = (
     Told(
         at=utc(2026, 8, 17, 20, 41),
         turns=[("mNnt01", "厨房要重新装修了，台面用橡木还是石英石？"), ("mNnt02", "预算两万左右。")],
-        marks=_marks("厨房台面选橡木还是石英石", "预算两万左右，还没定。", "厨房装修", "台面", "预算", open_loops=["台面用什么材料"]),
+        marks=_marks(
+            "厨房台面选橡木还是石英石", "预算两万左右，还没定。", "厨房装修", "台面", "预算",
+            open_loops=["台面用什么材料"],
+        ),
     ),
     Told(
         at=utc(2026, 8, 18, 7, 30),
         turns=[("tUes01", "Slept badly again, four hours."), ("tUes02", "Perhaps too much coffee in the evening.")],
-        marks=_marks("A fourth bad night", "Coffee in the evening may be to blame.", "sleep", "coffee", "evenings", tone="negative"),
+        marks=_marks(
+            "A fourth bad night", "Coffee in the evening may be to blame.",
+            "sleep", "coffee", "evenings", tone="negative",
+        ),
     ),
     Told(
         at=utc(2026, 8, 18, 21, 2),
@@ -69,12 +75,17 @@ WEEK = (
     Told(
         at=utc(2026, 8, 19, 8, 15),
         turns=[("wEds01", "The joiner sent an offer for the kitchen renovation: 900 euros for oak.")],
-        marks=_marks("The joiner's offer for oak", "900 euros.", "kitchen renovation", "joiner", "worktop", decisions=["Oak"]),
+        marks=_marks(
+            "The joiner's offer for oak", "900 euros.",
+            "kitchen renovation", "joiner", "worktop", decisions=["Oak"],
+        ),
     ),
     Told(
         at=utc(2026, 8, 19, 19, 50),
         turns=[("wEnt01", "Kitchen renovaton again: the tiles are late."), ("wEnt02", "Two weeks, they say.")],
-        marks=_marks("The tiles are late", "Two weeks more.", "kitchen renovaton", "tiles", "deliveries", tone="negative"),
+        marks=_marks(
+            "The tiles are late", "Two weeks more.", "kitchen renovaton", "tiles", "deliveries", tone="negative"
+        ),
     ),
     Told(
         at=utc(2026, 8, 20, 12, 0),
@@ -88,7 +99,10 @@ WEEK = (
     ),
     Told(
         at=utc(2026, 8, 21, 9, 33),
-        turns=[("fRid01", "My manager asked whether I want to lead the data team."), ("fRid02", "I said I would think.")],
+        turns=[
+            ("fRid01", "My manager asked whether I want to lead the data team."),
+            ("fRid02", "I said I would think."),
+        ],
         marks=_marks(
             "Whether to lead the data team", "She will think about it.",
             "data team", "career", "manager", "leadership", tone="mixed", open_loops=["Whether to lead the data team"],
@@ -104,7 +118,9 @@ WEEK = (
     Told(
         at=utc(2026, 8, 22, 10, 10),
         turns=[("sAtu01", "Long run today for the HM, 16 km, the knee held."), ("sAtu02", "New shoes, too.")],
-        marks=_marks("A long run of 16 km", "The knee held.", "marathon training", "running shoes", "膝盖", tone="positive"),
+        marks=_marks(
+            "A long run of 16 km", "The knee held.", "marathon training", "running shoes", "膝盖", tone="positive"
+        ),
     ),
     Told(
         at=utc(2026, 8, 23, 11, 45),

@@ -104,6 +104,7 @@ TEXT = st.one_of(
 )
 
 
+@example("", "", "", "a carriage return\r")
 @given(TEXT, TEXT, TEXT, TEXT)
 def test_reading_gives_back_what_was_written(thinking, question, answer, unfinished):
     first = Block(

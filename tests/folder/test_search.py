@@ -221,7 +221,7 @@ def test_common_words_bring_candidates_only_where_there_are_too_few():
     assert _telling([common, commoner], totals) == ([], ["b", "c"])
     assert _telling([rare, Asked("d", 1600, 1600), common], totals) == (["a", "d"], [])
     assert _telling([Asked("d", 800, 800)], Totals(slices=900)) == (["d"], [])
-    assert _telling([rare, Asked("alic", 20_000, 9, is_name=True)], totals) == (["a"], [])
+    assert _telling([rare, Asked("alic", 20_000, 9, is_name=True)], totals) == (["a"], ["alic"])
     assert len(_telling([Asked(f"t{n}", n, n) for n in range(40)], totals)[0]) == 10
 
 
@@ -240,6 +240,15 @@ def test_a_snippet_shows_where_most_words_stand_together():
     assert len(shown.text) <= LENGTH + 2
     assert (shown.text[0], shown.text[-1]) == ("…", "…")
     assert [shown.text[begin:finish] for begin, finish in shown.matches] == ["walnut", "cake", "cream"]
+
+
+@pytest.mark.parametrize("sign", ["ดี", "👨‍👩‍👧", "e\u0301"])
+def test_a_snippet_parts_no_mark_from_its_character(sign):
+    for shift in range(len(sign)):
+        text = "x" * shift + sign * 200 + "walnut" + "x" * shift + sign * 200
+        shown = snippet(text, {"walnut"}).text.strip("…")
+        signs = shown.replace("walnut", "").replace("x", "")
+        assert signs == sign * (len(signs) // len(sign)), shift
 
 
 def test_neighbouring_pairs_are_marked_as_one():

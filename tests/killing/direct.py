@@ -202,7 +202,7 @@ def _last_words() -> str:
 
 
 def _killed_after(function: Callable[[int], None], seconds: float, *, with_git: bool) -> list[dict[str, Any]]:
-    """What the lines say that `function` wrote. It runs in a fork that is killed after so many seconds, if it has not died or ended by then."""
+    """What the lines say that `function` wrote, in a fork that is killed after so many seconds at the latest."""
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:

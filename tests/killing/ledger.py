@@ -166,8 +166,7 @@ def _locks(folder: MemoryFolder) -> list[str]:
 
 def _leftovers(folder: MemoryFolder) -> list[str]:
     state = folder.state.directory
-    left = [path for path in (folder.root / ".git" / "previously").glob("*")]
-    left += [path for path in state.glob(".*-*")]
+    left = [*(folder.root / ".git" / "previously").glob("*"), *state.glob(".*-*")]
     left += [path for name in ("hand", "prompts", "replies") for path in (state / name).glob("*-*") if not path.suffix]
     return [f"left behind: {path.name} in {path.parent.name}" for path in left]
 

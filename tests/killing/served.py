@@ -71,7 +71,7 @@ class _Trials:
         self._model.rules(REFUSING)
         with_git = chance.random() < 0.5
         victims = [server for server in installation.servers if self._may_die(server, where)]
-        victims = chance.sample(victims, chance.randint(1, len(victims))) if where == "time" else [chance.choice(victims)]
+        victims = chance.sample(victims, chance.randint(1, len(victims)) if where == "time" else 1)
         if where != "time":
             fuse = Fuse(
                 place=where,
@@ -83,9 +83,11 @@ class _Trials:
             for server in victims:
                 installation.kill(server, with_git=True)
                 installation.start(server, fuse)
-            installation.wait_until_ready() if where != "sweep" else None
+            if where != "sweep":  # which is at its place as soon as it starts
+                installation.wait_until_ready()
         before = len(self._ledger.said)
-        unsent = self._work(victims, chance, number, seconds=chance.uniform(0.3, 3) if where == "time" else SECONDS_OF_WORK)
+        seconds = chance.uniform(0.3, 3) if where == "time" else SECONDS_OF_WORK
+        unsent = self._work(victims, chance, number, seconds=seconds)
         for server in victims:
             installation.kill(server, with_git=with_git)
         died = next((found for server in victims if (found := server.died_at())), "by the clock")

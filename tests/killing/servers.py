@@ -139,7 +139,7 @@ class Installation:
         ).stdout
 
     def _environment(self) -> dict[str, str]:
-        settings = {"PREVIOUSLY_MODEL_URL": self.model_url, "PREVIOUSLY_MODEL": "talker", "PREVIOUSLY_MODEL_KEY": "sk-x"}
+        settings = {"PREVIOUSLY_MODEL_URL": self.model_url, "PREVIOUSLY_MODEL": "talker"}
         if self.broker:
             settings["PREVIOUSLY_BROKER_URL"] = self.broker
         return clean_environment(self.data_dir, settings)

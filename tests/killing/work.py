@@ -41,9 +41,10 @@ class Work:
         """One thing after the other, until the process dies."""
         talk = self._talk
         talk.shown = _shown(talk)
-        ways = (self._say, self._say, self._say_two, self._after_a_while, self._on_a_fresh_page, self._end, self._refused)
+        ways = [self._say, self._say, self._say_two, self._after_a_while, self._on_a_fresh_page, self._end]
+        ways += [self._refused, self._stopped]
         while True:
-            self._random.choice((*ways, self._stopped))()
+            self._random.choice(ways)()
             talk.later(seconds=self._random.randint(1, 90))
             if self._random.random() < 0.3:
                 talk.sweep()

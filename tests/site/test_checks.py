@@ -81,10 +81,12 @@ def test_a_server_without_a_model_is_pointed_out(previously):
     assert checks.a_model_is_named() == []
 
 
-@pytest.mark.parametrize(("policy", "warnings"), [("open", 0), ("closed", 0), ("invite", 1), ("approve", 1)])
-def test_a_sign_up_policy_that_cannot_be_had_is_pointed_out(previously, policy, warnings):
+@pytest.mark.parametrize(("policy", "warnings"), [("open", 0), ("closed", 0), ("invite", 0), ("approve", 1)])
+def test_people_who_would_not_be_told_are_pointed_out(previously, policy, warnings):
     previously(signup=policy)
-    assert len(checks.sign_up_can_be_had()) == warnings
+    assert len(checks.people_can_be_told()) == warnings
+    previously(signup=policy, email_url="console://")
+    assert checks.people_can_be_told() == []
 
 
 @pytest.mark.parametrize(("version", "found"), [("git version 2.33.1", 1), ("git version 2.34.0", 0), ("nonsense", 1)])

@@ -67,19 +67,38 @@ class Topics:
         return tuple(found.values())
 
 
+class _Sorted:
+    """The keys of the strands looked at last, in order, and their twin forms: the same strands come turn after turn."""
+
+    def __init__(self, strands: Strands) -> None:
+        self.of = strands
+        self.newest = newest_first(strands)
+        self.twins: dict[str, str] = {}
+        for key in self.newest:
+            self.twins.setdefault(twin_form(key), key)
+
+
+_last = _Sorted({})
+
+
+def _sorted(strands: Strands) -> _Sorted:
+    global _last
+    found = _last
+    if found.of is not strands:
+        found = _last = _Sorted(strands)
+    return found
+
+
 def topics(text: str, strands: Strands, merges: Mapping[str, tuple[Merge, ...]], *, limit: int) -> Topics:
     """Offer at most 200 strands within `limit` tokens: those named in `text` first, then the most recent."""
-    newest = newest_first(strands)
+    known = _sorted(strands)
     if len(text) > 2 * _LOOKED_THROUGH:
         text = f"{text[:_LOOKED_THROUGH]}\n{text[-_LOOKED_THROUGH:]}"
     shown: dict[str, str] = {}
-    for key in dict.fromkeys((*named_strands(text, strands), *newest)):
+    for key in dict.fromkeys((*named_strands(text, strands), *known.newest)):
         line = quoted_line(key, _LONGEST_SHOWN)
         limit -= tokens(line) + 2
         if len(shown) == MOST_OFFERED or limit < 0:
             break
         shown.setdefault(line, key)
-    twins: dict[str, str] = {}
-    for key in newest:
-        twins.setdefault(twin_form(key), key)
-    return Topics(strands=strands, merges=merges, _shown=shown, _twins=twins)
+    return Topics(strands=strands, merges=merges, _shown=shown, _twins=known.twins)

@@ -179,7 +179,8 @@ def _card_operations(value: Any, told: str, receipt: str) -> tuple[dict[str, Any
     for item in value[:MOST_OPERATIONS] if isinstance(value, list) else ():
         if not isinstance(item, dict) or not isinstance(item.get("quote"), str) or not occurs(item["quote"], own):
             continue
-        given = {name: item[name] for name in ("op", "section", "old", "text", "past") if isinstance(item.get(name), str)}
+        named = ("op", "section", "old", "text", "past")
+        given = {name: item[name] for name in named if isinstance(item.get(name), str)}
         found.append({**given, "receipts": [{"receipt": receipt, "quote": item["quote"]}]})
     return tuple(found)
 

@@ -13,10 +13,11 @@ from memory.folder.search.document import minute_number
 from memory.folder.search.scoring import Asked, Candidate
 
 COMMON_SHARE, COMMON_SLICES = 0.08, 1000
-"""A token in more than this share of the slices and in more than so many does not bring candidates."""
+"""A token in more than this share of the slices and in more than so many is common: it tells little of a slice."""
 
-ALWAYS = 2
-"""But the rarest so many do."""
+ALWAYS, NEWEST = 2, 2000
+"""Yet the question's rarest so many bring candidates, where those that are not common bring too few: the best of the
+newest so many slices that have them."""
 
 MOST_TERMS = 10
 MOST_SCORED = 32
@@ -80,17 +81,11 @@ def candidates(
 ) -> list[Candidate]:
     """Return the slices worth scoring."""
     scope = _Scope(database, only)
-    minutes: dict[int, None] = {}
-    match = _match([one.term for one in _telling(known, totals)])
-    if match:
-        minutes |= dict.fromkeys(scope.best("words", match, limit=BY_WORDS))
-    if question.characters:
-        match = " AND ".join(f'"{character}"' for character in question.characters)
-        minutes |= dict.fromkeys(scope.best("letters", match, limit=BY_WORDS))
+    telling, common = _telling(known, totals)
+    minutes = dict.fromkeys(scope.matching(question, telling, common, limit=BY_WORDS))
     for window in question.windows:
         inside = _Scope(database, _within(only, window))
-        if match:
-            minutes |= dict.fromkeys(inside.best("letters" if question.characters else "words", match, limit=IN_WINDOW))
+        minutes |= dict.fromkeys(inside.matching(question, telling, common, limit=IN_WINDOW))
         minutes |= dict.fromkeys(inside.others(minutes, limit=OTHERS_IN_WINDOW))
     rows = [
         database.execute("SELECT day, length, title, body, roles FROM slices WHERE minute = ?", (minute,)).fetchone()
@@ -104,15 +99,19 @@ def candidates(
     ]
 
 
-_Index = Literal["words", "letters"]
+_Order = Literal["words", "newest", "letters"]
 _FIRST, _LAST = -(2**62), 2**62
 
 # The plus keeps SQLite from asking the word index once for each minute of a list.
-_BEST: dict[_Index, str] = {
+_FOUND: dict[_Order, str] = {
     "words": """
         SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?
         AND (? IS NULL OR +rowid IN (SELECT value FROM json_each(?)))
         AND +rowid NOT IN (SELECT value FROM json_each(?)) ORDER BY rank LIMIT ?""",
+    "newest": """
+        SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?
+        AND (? IS NULL OR +rowid IN (SELECT value FROM json_each(?)))
+        AND +rowid NOT IN (SELECT value FROM json_each(?)) ORDER BY rowid DESC LIMIT ?""",
     "letters": """
         SELECT rowid FROM letters WHERE letters MATCH ? AND rowid BETWEEN ? AND ?
         AND (? IS NULL OR +rowid IN (SELECT value FROM json_each(?)))
@@ -123,15 +122,21 @@ _OTHERS = """
     AND minute NOT IN (SELECT value FROM json_each(?)) ORDER BY minute LIMIT ?"""
 
 
-def _telling(known: Sequence[Asked], totals: Totals) -> Sequence[Asked]:
+def _telling(known: Sequence[Asked], totals: Totals) -> tuple[list[str], list[str]]:
+    """The tokens that bring candidates, and the common ones, names last, that do where those bring too few."""
     most = max(COMMON_SHARE * totals.slices, COMMON_SLICES)
-    rare = [one for one in known if one.slices <= most and not one.is_name]
-    return (rare if len(rare) >= ALWAYS else known[:ALWAYS])[:MOST_TERMS]
+    telling = [one.term for one in known if one.slices <= most and not one.is_name]
+    others = [one.term for one in known if one.slices > most or one.is_name]
+    return telling[:MOST_TERMS], others[: max(ALWAYS - len(telling), 0)]
 
 
-def _match(terms: Sequence[str]) -> str:
+def _quoted(term: str) -> str:
     # Tokens have no quotation marks in them, nor anything else that is no letter, digit or mark.
-    return " OR ".join(f'"{term}"' for term in terms)
+    return f'"{term}"'
+
+
+def _any(terms: Sequence[str]) -> str:
+    return " OR ".join(map(_quoted, terms))
 
 
 def _within(only: Only, window: dates.Window) -> Only:
@@ -158,14 +163,25 @@ class _Scope:
         self.only = json.dumps(sorted(only.minutes)) if only.minutes is not None else None
         self.exclude = json.dumps(sorted(only.exclude))
 
-    def best(self, index: _Index, match: str, *, limit: int) -> list[int]:
-        """The best by the index's own ranking; of characters, which it does not rank, the newest."""
-        return self._minutes(_BEST[index], match, *self.range, self.only, self.only, self.exclude, limit)
+    def matching(self, question: Question, telling: Sequence[str], common: Sequence[str], *, limit: int) -> list[int]:
+        """The best by the index's own ranking; by characters, which it does not rank, the newest."""
+        if question.characters:
+            return self._find("letters", " AND ".join(map(_quoted, question.characters)), self.range, limit)
+        found = self._find("words", _any(telling), self.range, limit) if telling else []
+        if len(found) < limit and common:
+            newest = self._find("newest", _any(common), self.range, NEWEST)
+            if newest:
+                among = (newest[-1], newest[0])
+                found = list(dict.fromkeys((*found, *self._find("words", _any(common), among, limit))))[:limit]
+        return found
 
     def others(self, minutes: Collection[int], *, limit: int) -> list[int]:
         """The first in time that are not among the minutes."""
         exclude = json.dumps(sorted({*minutes, *json.loads(self.exclude)}))
         return self._minutes(_OTHERS, *self.range, self.only, self.only, exclude, limit)
+
+    def _find(self, order: _Order, match: str, among: tuple[int, int], limit: int) -> list[int]:
+        return self._minutes(_FOUND[order], match, *among, self.only, self.only, self.exclude, limit)
 
     def _minutes(self, sql: str, *parameters: str | int | None) -> list[int]:
         return [minute for (minute,) in self.database.execute(sql, parameters)]

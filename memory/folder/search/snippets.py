@@ -1,5 +1,6 @@
 """The part of an entry to show for a match, and which characters of it matched."""
 
+import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -25,8 +26,8 @@ def snippet(content: str, asked: Collection[str], *, characters: bool = False) -
 
     `characters`: the question was characters, not words, and the tokens asked are those.
     """
-    read = tokens.character_tokens if characters else tokens.tokens
-    places = [(token.term, token.begin, token.finish) for token in read(content) if token.term in asked]
+    read = tokens.character_tokens(content) if characters else tokens.tokens(content, asked)
+    places = [(token.term, token.begin, token.finish) for token in read if token.term in asked]
     begin = _begin(content, places)
     finish = _finish(content, begin)
     before = _MORE if begin else ""
@@ -58,7 +59,7 @@ def _begin(content: str, places: list[tuple[str, int, int]]) -> int:
     if begin == 0:
         return 0
     space = content.find(" ", begin, places[best][1])
-    return space + 1 if space >= 0 else begin
+    return space + 1 if space >= 0 else min(_whole(content, begin), places[best][1])
 
 
 def _finish(content: str, begin: int) -> int:
@@ -66,7 +67,16 @@ def _finish(content: str, begin: int) -> int:
     if finish >= len(content):
         return len(content)
     space = content.rfind(" ", finish - _LEAD, finish)
-    return space if space > begin else finish
+    return space if space > begin else _whole(content, finish)
+
+
+def _whole(content: str, at: int) -> int:
+    """The nearest place from there on that parts no mark or joined emoji from its character, within reason."""
+    for place in range(at, min(at + _LEAD, len(content))):
+        joined = "\u200d" in content[place - 1 : place + 1]
+        if not joined and unicodedata.category(content[place])[0] != "M":
+            return place
+    return at
 
 
 def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:

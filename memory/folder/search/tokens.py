@@ -8,7 +8,7 @@ between words are cut into overlapping pairs of characters. Combining marks stay
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -98,28 +98,27 @@ def terms_and_characters(text: str) -> tuple[list[str], set[str]]:
     return found, characters
 
 
-def tokens(text: str) -> Iterator[Token]:
-    """Yield the tokens of a text with their places.
+def tokens(text: str, among: Collection[str] | None = None) -> Iterator[Token]:
+    """Yield the tokens of a text with their places; only those among some when these are given.
 
     A run whose characters change in number when it is folded stands at each of its tokens as a whole.
     """
     for match in _TOKEN.finditer(text):
         if match.lastgroup == "word":
-            if term := _word_term(match["word"]):
+            term = _word_term(match["word"])
+            if term and (among is None or term in among):
                 yield Token(term, *match.span("word"))
             continue
         run = match["run"]
         clusters = _clusters(_folded(run))
-        if sum(map(len, clusters)) != len(run):
-            yield from (Token(term, *match.span("run")) for term in _pairs(clusters))
-            continue
+        whole = sum(map(len, clusters)) != len(run)
         at = match.start("run")
-        for number, cluster in enumerate(clusters):
-            pair = clusters[number : number + 2]
-            # The last character begins no pair, unless it is the only one.
-            if len(pair) == 2 or len(clusters) == 1:
-                yield from (Token(term, at, at + len(term)) for term in _pairs(pair))
-            at += len(cluster)
+        # The last character begins no pair, unless it is the only one.
+        for number in range(max(len(clusters) - 1, 1)):
+            for term in _pairs(clusters[number : number + 2]):
+                if among is None or term in among:
+                    yield Token(term, *match.span("run")) if whole else Token(term, at, at + len(term))
+            at += len(clusters[number])
 
 
 def character_tokens(text: str) -> Iterator[Token]:

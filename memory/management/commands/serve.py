@@ -5,6 +5,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
 
 from accounts import first
 from memory.folder.clock import utc_now
@@ -45,6 +46,8 @@ class Command(BaseCommand):
             self.stdout.write("Replies are written by workers: celery -A previously_site worker")
         self.stdout.write("Press Ctrl+C to stop.")
         self.stdout.flush()
+        # What was asked of the database so far is done; a connection kept here would be held for good.
+        connections.close_all()
         serving.run(listening)
 
     def _accept(self, host: str) -> None:
