@@ -55,6 +55,7 @@ class UserAdmin(DjangoUserAdmin):
     list_filter = ("awaits_approval", "is_active", "is_staff", "is_superuser", "groups")
     actions = ("let_in", "close")
     search_fields = ("email", "called")
+    filter_horizontal = ()  # the two-box picker is not usable with a screen reader
     readonly_fields = ("id", "date_joined", "last_login")
     add_fieldsets = ((None, {"fields": ("email", "called", "password1", "password2")}),)
     fieldsets = (

@@ -8,6 +8,7 @@ the files.
 import logging
 from typing import Any
 
+from allauth.account.models import EmailAddress
 from django import forms
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
@@ -16,7 +17,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils.translation import gettext_lazy as _
 
-from accounts.models import User, normal_email
+from accounts.models import Invite, User, normal_email
 from memory import access
 
 log = logging.getLogger(__name__)
@@ -77,8 +78,16 @@ def finish(user_id: str) -> None:
         # What administrators did to the account is listed by its name.
         kinds = ContentType.objects.get_for_models(User, *User.__subclasses__(), for_concrete_models=False).values()
         LogEntry.objects.filter(content_type__in=kinds, object_id=user_id).delete()
+        Invite.objects.filter(email__in=_addresses(user_id)).delete()
         User.objects.filter(pk=user_id).delete()
     access.erase(user_id)
+
+
+def _addresses(user_id: str) -> list[str]:
+    """Every address of the account, in the one spelling."""
+    signing_in = User.objects.filter(pk=user_id).values_list("email", flat=True)
+    others = EmailAddress.objects.filter(user_id=user_id).values_list("email", flat=True)
+    return [normal_email(email) for email in (*signing_in, *others)]
 
 
 def _sign_out_everywhere(user_id: str) -> None:

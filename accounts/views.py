@@ -46,7 +46,12 @@ def preferences(request: HttpRequest) -> HttpResponse:
 
 
 def _preferences(request: HttpRequest, form: PreferencesForm, status: int = 200) -> HttpResponse:
-    context = {"form": form, "single_sign_on": bool(settings.PREVIOUSLY.oidc_issuer)}
+    configured = settings.PREVIOUSLY
+    context = {
+        "form": form,
+        "single_sign_on": bool(configured.oidc_issuer),
+        "administrators_read": configured.admin_sees_content,
+    }
     return render(request, "accounts/preferences.html", context, status=status)
 
 

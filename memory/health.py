@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.models import Sum
 from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext, ngettext_lazy
+from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 
 from memory import tasks, wording
 from memory.folder.clock import utc_now
@@ -27,6 +27,15 @@ QUEUE_OLD = timedelta(minutes=15)
 LITTLE_SPACE = 1_000_000_000
 LITTLE_SHARE = 0.05
 PING_SECONDS = 3.0
+
+_MODEL_REMEDIES = {
+    "unreachable": gettext_lazy("See whether the server at PREVIOUSLY_MODEL_URL runs and can be reached from here."),
+    "timed_out": gettext_lazy("The server took too long for a small question: see how busy it is."),
+    "bad_key": gettext_lazy("Set another PREVIOUSLY_MODEL_KEY: the server does not accept this one."),
+    "no_such_model": gettext_lazy("Set PREVIOUSLY_MODEL to one that the server has."),
+    "not_a_model_server": gettext_lazy("Correct PREVIOUSLY_MODEL_URL: what answers there is no model server."),
+    "out_of_quota": gettext_lazy("The account at the model server is used up: see to it there."),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,14 +173,14 @@ def _model(now: datetime, *, ask: bool) -> Finding:
             name=_("Model"),
             state=_("%(model)s cannot be asked; %(counted)s") % {"model": configured.model, "counted": counted},
             well=False,
-            remedy=wording.failure(error.code),
+            remedy=str(_MODEL_REMEDIES.get(error.code) or wording.failure(error.code)),
         )
     well = not offered or configured.model in offered
     return Finding(
         name=_("Model"),
         state=_("the server answers; %(counted)s") % {"counted": counted},
         well=well,
-        remedy="" if well else wording.failure("no_such_model"),
+        remedy="" if well else str(_MODEL_REMEDIES["no_such_model"]),
     )
 
 

@@ -61,7 +61,7 @@ class Memory(User):
         proxy = True
         default_permissions = ("view",)
         verbose_name = _("memory")
-        verbose_name_plural = _("memory")
+        verbose_name_plural = _("memories")
 
 
 class FolderFacts(models.Model):

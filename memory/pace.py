@@ -1,19 +1,39 @@
 """How many messages a person may send in a minute and in a day, when the operator has set a limit."""
 
+import logging
+from dataclasses import dataclass
 from uuid import UUID
 
 from django.conf import settings
 from django.core.cache import cache
+from redis.exceptions import RedisError
 
 MINUTE, DAY = 60, 86_400
 
+log = logging.getLogger(__name__)
 
-def too_fast(user_id: UUID) -> bool:
-    """Count one message and tell whether it is over a limit (0: none). A span begins with its first message."""
+
+@dataclass(frozen=True)
+class TooFast:
+    """So many messages are taken in so many seconds, and this one is beyond them."""
+
+    most: int
+    seconds: int
+
+
+def too_fast(user_id: UUID) -> TooFast | None:
+    """Count one message and tell which limit it is over, if any (0: no limit). A span begins with its first message.
+
+    When the counts cannot be reached every message is taken: words come before limits.
+    """
     limits = settings.PREVIOUSLY
-    spans = ((MINUTE, limits.turns_per_minute), (DAY, limits.turns_per_day))
-    over = [_count(user_id, seconds) > most for seconds, most in spans if most]
-    return any(over)
+    spans = ((DAY, limits.turns_per_day), (MINUTE, limits.turns_per_minute))
+    try:
+        over = [TooFast(most, seconds) for seconds, most in spans if most and _count(user_id, seconds) > most]
+    except (RedisError, OSError) as error:
+        log.warning("messages of %s are not counted: %s", user_id, type(error).__name__)
+        return None
+    return next(iter(over), None)
 
 
 def forget(user_id: str) -> None:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
-from django.utils.translation import pgettext_lazy as said
+from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from memory.folder.marks import cut
 
@@ -20,10 +19,10 @@ _CLOSED_BY = {
 }
 
 _TONES = {
-    "positive": said("tone", "positive"),
-    "neutral": said("tone", "neutral"),
-    "negative": said("tone", "negative"),
-    "mixed": said("tone", "mixed"),
+    "positive": pgettext_lazy("tone", "positive"),
+    "neutral": pgettext_lazy("tone", "neutral"),
+    "negative": pgettext_lazy("tone", "negative"),
+    "mixed": pgettext_lazy("tone", "mixed"),
 }
 
 _FAILURES = {

@@ -35,7 +35,8 @@ def fill(run: Run, bundle: Path, *, head: str, branch: str) -> None:
     complete in itself, or holds a path that git refuses to check out.
     """
     listed = run("bundle", "unbundle", str(bundle.absolute())).out.decode("utf-8", "replace").splitlines()
-    references = dict(reversed(line.split(" ", 1)) for line in listed if " " in line)
+    pairs = (line.partition(" ") for line in listed)
+    references = {name: oid for oid, _, name in pairs if name}
     kept = {name: oid for name, oid in references.items() if _KEPT.fullmatch(name) and is_oid(oid)}
     if head not in references.values():
         raise GitError(f"{bundle.name} does not hold the commit {head}")

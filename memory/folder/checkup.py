@@ -4,18 +4,22 @@ Derived state is made anew and unreadable lines of closed slices move to their a
 changes: what a person has to decide is told with its remedy.
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from pathlib import Path
 
-from memory.folder import derived, rewriting
+from memory.folder import derived, rewriting, slices
 from memory.folder.card import parse_card, problems
-from memory.folder.errors import Damaged, FolderError, ForeignLock, GitError, NewerFormat, NotThere, Outside
-from memory.folder.paths import CARD, MERGES, STRANDS, month_file, slice_ids
+from memory.folder.errors import Damaged, FolderError, ForeignLock, ForeignOwner, GitError, NewerFormat, NotThere, Outside
+from memory.folder.paths import CARD, MERGES, STRANDS, core_file, month_file, slice_ids
 from memory.folder.slices import Slice
 from memory.folder.store import MemoryFolder, Write
 
 MENDED_OWNER = "mended by doctor"
+PLAIN_FILES = "Put the file itself there; the files of a memory are plain files."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,9 +38,13 @@ class Finding:
 def examine(folder: MemoryFolder) -> Iterator[Finding]:
     """Yield all findings about a folder, git first; changes nothing and may run while people talk."""
     if not folder.exists():
+        if folder.root.is_dir() and any(folder.root.iterdir()):
+            remedy = "Restore this folder from a backup, or move its files away; until then nothing can be said in it."
+            yield Finding(path="", what="it has files but no git repository", remedy=remedy)
         return
     try:
         yield from _git(folder)
+        yield from _links(folder)
         merged = _merges(folder)
         yield from merged
         yield from _slices(folder)
@@ -45,8 +53,13 @@ def examine(folder: MemoryFolder) -> Iterator[Finding]:
             yield from _derived(folder)
     except NewerFormat as error:
         yield Finding(path="", what=str(error), remedy="Upgrade Previously; this version must not write here.")
-    except GitError as error:
+    except ForeignOwner as error:
         yield Finding(path="", what=str(error), remedy="Give the folder to the user that the server runs as.")
+    except GitError as error:
+        remedy = "Look at it with git; the files beside .git still hold every word that is not lost."
+        yield Finding(path="", what=str(error), remedy=remedy)
+    except NotThere as error:
+        yield Finding(path="", what=str(error), remedy=PLAIN_FILES)
 
 
 def mend(folder: MemoryFolder, *, now: datetime) -> list[str]:
@@ -58,9 +71,12 @@ def mend(folder: MemoryFolder, *, now: datetime) -> list[str]:
     for slice_id in slice_ids(folder.root):
         with folder.files_lock(timeout=30.0):
             if _has_strays(folder, slice_id):
-                rewriting.change(folder, slice_id, lambda data, found: _moved(folder, data, found), owner=MENDED_OWNER)
+                rewriting.change(folder, slice_id, partial(_moved, folder), owner=MENDED_OWNER)
                 written.append(slice_id)
-    made = derived.rebuild(folder)
+    try:
+        made = derived.rebuild(folder)
+    except Damaged:
+        return written  # strand-merges.json is canonical: nothing is derived from a guess at it
     with folder.files_lock(timeout=30.0):
         before = set(folder.state.touched())
         derived.put(folder, made, owner=MENDED_OWNER, now=now)
@@ -85,6 +101,15 @@ def _git(folder: MemoryFolder) -> Iterator[Finding]:
         yield Finding(path="", what=f"git fsck: {line}", remedy=remedy)
 
 
+def _links(folder: MemoryFolder) -> Iterator[Finding]:
+    for directory, directories, files in os.walk(folder.root / "memory"):
+        for name in (*directories, *files):
+            path = Path(directory, name)
+            if path.is_symlink():
+                relative = path.relative_to(folder.root).as_posix()
+                yield Finding(path=relative, what="it is a symbolic link, which is not followed", remedy=PLAIN_FILES)
+
+
 def _slices(folder: MemoryFolder) -> Iterator[Finding]:
     for slice_id in slice_ids(folder.root):
         try:
@@ -92,11 +117,11 @@ def _slices(folder: MemoryFolder) -> Iterator[Finding]:
         except Damaged as damage:
             yield Finding(path=damage.path, what=damage.why, remedy="Mend the front matter in an editor.")
         except (NotThere, Outside) as error:
-            yield Finding(path=slice_id, what=str(error), remedy="Remove the link; files of a memory are plain files.")
+            yield Finding(path=core_file(slice_id), what=str(error), remedy=PLAIN_FILES)
         else:
             if found.stray and not found.active:
                 remedy = "--repair moves these lines to the appendix."
-                yield Finding(path=found.path, what="it has lines that are no turns", remedy=remedy, mendable=True)
+                yield Finding(path=core_file(slice_id), what="it has lines that are no turns", remedy=remedy, mendable=True)
 
 
 def _card(folder: MemoryFolder) -> Iterator[Finding]:
@@ -149,4 +174,7 @@ def _has_strays(folder: MemoryFolder, slice_id: str) -> bool:
 
 
 def _moved(folder: MemoryFolder, data: bytes, found: Slice) -> list[Write]:
-    return rewriting.writes(folder, data, found, front=found) if found.stray else []
+    if not found.stray:
+        return []
+    less = slices.without_strays(slices.decode(data)).encode()
+    return [*rewriting.appendix(folder, found), Write(path=core_file(found.slice_id), found=data, data=less)]

@@ -59,7 +59,7 @@ def writes(
         text = without(text, {entry.key}) if instead else text
         text += append_text(text, entry)
     core = Write(path=path, found=data, data=text.encode(), entries=entries, boundary=boundary)
-    return [*_appendix(folder, before), core]
+    return [*appendix(folder, before), core]
 
 
 def _as_we_write(data: bytes) -> bool:
@@ -73,7 +73,8 @@ def _as_we_write(data: bytes) -> bool:
     return True
 
 
-def _appendix(folder: MemoryFolder, found: Slice) -> list[Write]:
+def appendix(folder: MemoryFolder, found: Slice) -> list[Write]:
+    """The write that adds a slice's stray lines to its appendix; none when there are none, or they are there."""
     if not found.stray:
         return []
     path = appendix_file(found.slice_id)

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -96,6 +96,11 @@ def parse(text: str | bytes, *, slice_id: str) -> Slice:
     A start that is missing or no timestamp falls back to the minute of the id; a closed slice without a readable end
     ended with its last entry. A list field that is no list reads as empty.
     """
+    return _parsed(text, slice_id)
+
+
+@lru_cache(maxsize=16)
+def _parsed(text: str | bytes, slice_id: str) -> Slice:
     header, status, body = _opened(text, slice_id)
     read = parse_body(body)
     start = _instant(header, "start") or minute_of(slice_id)
@@ -183,6 +188,15 @@ def with_front(text: str, slice_: Slice) -> str:
 
 def without(text: str, keys: Collection[tuple[str, str]]) -> str:
     """Return the file less the entries of these (turn id, role) keys; every other byte stays as it is."""
+    return _less_in_body(text, lambda body: spans_of(body, keys))
+
+
+def without_strays(text: str) -> str:
+    """Return the file less the lines that are no turns; every other byte, the front matter's too, stays as it is."""
+    return _less_in_body(text, lambda body: parse_body(body).stray)
+
+
+def _less_in_body(text: str, find: Callable[[str], Iterable[tuple[int, int]]]) -> str:
     plain = normalised(text)
     _, body = split(plain)
     above = len(plain) - len(body)
@@ -194,16 +208,11 @@ def without(text: str, keys: Collection[tuple[str, str]]) -> str:
     def place(offset: int) -> int:
         return skipped + above + offset + bisect_left(breaks, above + offset)
 
-    return _less(text, [(place(begin), place(finish)) for begin, finish in spans_of(body, keys)])
+    return _less(text, [(place(begin), place(finish)) for begin, finish in find(body)])
 
 
 def _opened(text: str | bytes, slice_id: str) -> tuple[Header, Status, str]:
     """Return the front matter, the status it gives and the body; raises Damaged."""
-    return _parsed(text, slice_id)
-
-
-@lru_cache(maxsize=16)
-def _parsed(text: str | bytes, slice_id: str) -> Slice:
     try:
         source, body = split(text if isinstance(text, str) else decode(text))
         if source is None:

@@ -18,6 +18,11 @@ def add_argument(parser: CommandParser) -> None:
 
 def folders(options: dict[str, Any]) -> Iterator[tuple[User, MemoryFolder]]:
     """The people asked for who have a folder, with it. Raises CommandError for somebody who is not known."""
+    yield from ((user, folder) for user, folder in asked_for(options) if folder.exists())
+
+
+def asked_for(options: dict[str, Any]) -> Iterator[tuple[User, MemoryFolder]]:
+    """The people asked for, with the folder that is theirs, which may not be there. Raises CommandError as `folders`."""
     wanted = options["person"]
     people = User.objects.order_by("date_joined")
     if wanted:
@@ -28,6 +33,4 @@ def folders(options: dict[str, Any]) -> Iterator[tuple[User, MemoryFolder]]:
         if not people.exists():
             raise CommandError(f"There is no account {wanted}. Give an e-mail address or the id in its folder's name.")
     for user in people.iterator():
-        folder = access.folder_of(user)
-        if folder.exists():
-            yield user, folder
+        yield user, access.folder_of(user)

@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
             fields=[],
             options={
                 "verbose_name": "memory",
-                "verbose_name_plural": "memory",
+                "verbose_name_plural": "memories",
                 "proxy": True,
                 "default_permissions": ("view",),
                 "indexes": [],

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 from django_htmx.http import reswap, retarget
 
@@ -22,7 +23,7 @@ from memory.folder.slices import Slice
 from memory.folder.store import MemoryFolder
 from memory.folder.turns import Entry
 from memory.forms import MessageForm
-from memory.pace import too_fast
+from memory.pace import MINUTE, TooFast, too_fast
 
 from . import notices, spine
 from .arrival import arrival
@@ -122,9 +123,8 @@ def _say(request: HttpRequest) -> HttpResponse:
     text, shown = request.POST.get("text", ""), sent.get("seen", frozenset())
     if not valid:
         return _refuse(request, folder, person, shown, text, " ".join(form.errors.get("text", [])), status=422)
-    if too_fast(request.user.pk):
-        words = _("That was a lot of messages in a short time. Your text is kept; send it again in a while.")
-        return _refuse(request, folder, person, shown, text, words, status=429)
+    if limit := too_fast(request.user.pk):
+        return _refuse(request, folder, person, shown, text, _too_fast(limit), status=429)
     now = utc_now()
     try:
         outcome = receive(folder, sent["text"], turn_id=sent["turn"], seen=shown, person=person, now=now)
@@ -228,6 +228,22 @@ def _refuse(
         return page(request, folder, person, shown, text=text, told=told, status=status)
     response = render(request, "memory/_notices.html", {"notices": told}, status=status)
     return reswap(retarget(response, "#notices"), "outerHTML")
+
+
+def _too_fast(limit: TooFast) -> str:
+    if limit.seconds == MINUTE:
+        words = ngettext(
+            "This server takes %(most)d message a minute. Your text is kept; send it again in a minute.",
+            "This server takes %(most)d messages a minute. Your text is kept; send it again in a minute.",
+            limit.most,
+        )
+    else:
+        words = ngettext(
+            "This server takes %(most)d message a day. Your text is kept; send it again tomorrow.",
+            "This server takes %(most)d messages a day. Your text is kept; send it again tomorrow.",
+            limit.most,
+        )
+    return words % {"most": limit.most}
 
 
 def _why_not_taken(error: Exception) -> str:

@@ -76,7 +76,8 @@ def test_it_works(talk: Talk, model_server: ModelServerProcess) -> None:
         ("2026/08/10/2130", "Worktp", WORDS)
     ]
     assert (report.by, report.confidence, report.cut) == ("model", 0.8, "")
-    first, second, third = (body["messages"] for body in model_server.requests() if COLLEAGUE in str(body["messages"][0]))
+    asked = (body["messages"] for body in model_server.requests())
+    first, second, third = (messages for messages in asked if COLLEAGUE in str(messages[0]))
     assert "- kitchen (1, last 2026-08-11)" in first[0]["content"]
     assert "2026/08/10/2130" in second[-1]["content"]
     assert WORDS in third[-1]["content"]

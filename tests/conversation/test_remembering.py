@@ -191,11 +191,11 @@ def test_every_slice_after_one_that_was_worth_it_is_told(talk: CountedTalk, mode
         sentence = f"You did thing number {number}."
         evolved = form("evolve_card", operations=[operation], evolution_summary=sentence)
         taken = talk.receive(f"I did thing number {number}", turn_id=f"turn{number}")
-        thread = threading.Thread(target=talk.work) if taken.closed else None
-        if thread:
+        passes = [threading.Thread(target=talk.close_pass, args=(taken.closed.slice_id,))] if taken.closed else []
+        for thread in passes:
             thread.start()
         talk.answer(taken)
-        if thread:
+        for thread in passes:
             thread.join()
         found = talk.slice(taken.slice_id)
         assert found.evolution_summary == (told[-1] if told else "")

@@ -30,7 +30,7 @@ from tests.model_server.fixture import ModelServerProcess
 
 SECONDS_OF_WORK = 12.0
 SECONDS_TO_RECOVER = 90.0
-MOST_STEPS = {"close": 15, "commit": 25, "index": 12, "repack": 10, "sweep": 8}
+MOST_STEPS = {"close": 15, "commit": 25, "index": 12, "repack": 10, "sweep": 3}
 IN_THE_WEB = ("receive", "boundary")
 
 

@@ -312,7 +312,7 @@ def test_the_health_page_finds_what_is_wrong(alice, dana, as_person, previously)
     tasks.model_server.cache_clear()
     page = text_of(client.get(f"{PEOPLE}health/?model=ask"))
     assert "cannot be asked" in page
-    assert "The model server cannot be reached." in page
+    assert "See whether the server at PREVIOUSLY_MODEL_URL runs" in page
 
 
 def test_memory_is_listed_by_its_proxy(alice):

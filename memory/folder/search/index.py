@@ -80,6 +80,17 @@ class SearchIndex:
             progress(len(behind.again), len(behind.again))
         return True
 
+    def unsound(self) -> str:
+        """What is wrong with the file, '' when nothing is or there is none; changes nothing."""
+        if not self.file.exists():
+            return ""
+        try:
+            with closing(sqlite3.connect(f"{self.file.absolute().as_uri()}?mode=ro", uri=True)) as database:
+                [[said]] = database.execute("PRAGMA quick_check(1)").fetchall()
+        except sqlite3.Error as error:
+            return str(error)
+        return "" if said == "ok" else str(said)
+
     def replace(self, slice_: Slice) -> None:
         """Make the index hold this slice as it is given; without an index, nothing: `catch_up` will read it.
 

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext as _
 
+from accounts import zones
 from memory import health, wording
 from memory.models import Memory
 
@@ -26,6 +27,7 @@ def person(request: HttpRequest, person_id: Any) -> HttpResponse:
         "facts": facts,
         "trouble": wording.trouble(facts.trouble) if facts and facts.trouble else None,
         "links": ReaderLinks(whose),
+        "zone": zones.of(request.user),
         "sees_content": settings.PREVIOUSLY.admin_sees_content,
     }
     return render(request, "admin/memory/memory/person.html", context)
