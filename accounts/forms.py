@@ -116,8 +116,8 @@ class PreferencesForm(forms.ModelForm):
                 " have passed since a slice began closes it and opens the next; nothing happens while you are silent."
             ),
             "slice_turns": _(
-                "From 5 to 100. A turn is a message of yours and its reply. A slice that holds so many is full, and your"
-                " next message opens another."
+                "From 5 to 100. A turn is a message of yours and its reply. A slice that holds so many is full, and"
+                " your next message opens another."
             ),
             "effort": _("How much the model thinks before it replies, if it can. More takes longer."),
         }

@@ -1,4 +1,4 @@
-"""The trail that whoever opens somebody's memory leaves: for the person whose memory it is, and nobody else's to erase."""
+"""The trail that whoever opens somebody's memory leaves, for the person whose memory it is."""
 
 from datetime import datetime, timedelta
 

@@ -7,6 +7,8 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from previously_site.env import SettingsError
 
 POSTGRES_CONNECTIONS = 20
+POSTGRES_SECONDS = 5
+"""So long a page waits for a connection; with a server that is gone it says so then."""
 
 _DATABASE_REMEDY = (
     "use postgres://user:password@host:5432/name or sqlite:////absolute/path.sqlite3,"
@@ -36,7 +38,7 @@ def database(url: str, data_dir: Path) -> dict[str, Any]:
             "HOST": host,
             "PORT": str(parts.port or ""),
             "CONN_MAX_AGE": 0,
-            "OPTIONS": options | {"pool": {"min_size": 1, "max_size": POSTGRES_CONNECTIONS}},
+            "OPTIONS": options | {"pool": {"min_size": 1, "max_size": POSTGRES_CONNECTIONS, "timeout": POSTGRES_SECONDS}},
         }
     raise SettingsError(f"PREVIOUSLY_DATABASE_URL cannot be used: {_DATABASE_REMEDY}")
 

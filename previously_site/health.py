@@ -137,4 +137,7 @@ def _first_line(error: Exception) -> str:
 
 def _plain(text: str, *, status: int = 200) -> HttpResponse:
     headers = {"Cache-Control": "no-store"}
-    return HttpResponse(text, status=status, content_type="text/plain; charset=utf-8", headers=headers)
+    response = HttpResponse(text, status=status, content_type="text/plain; charset=utf-8", headers=headers)
+    # Whoever probes is told; Django would write a line for each probe until all is well again.
+    response._has_been_logged = True  # type: ignore[attr-defined]
+    return response

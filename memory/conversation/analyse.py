@@ -179,7 +179,12 @@ def _card(folder: MemoryFolder) -> Card | None:
 
 
 def _owner(folder: MemoryFolder, slice_id: str, turn_id: str) -> str:
-    """The commit the marks go with: the turn's own, or the next turn's when its claim has made that one already."""
+    """The commit the marks go with: the turn's own, or the next turn's when its claim has made that one already.
+
+    When that one is over as well, they get a commit of their own.
+    """
     own = turn_owner(slice_id, turn_id)
     owners = [owner for touch in folder.state.touched().values() for owner in touch.owners]
-    return own if own in owners or not owners else owners[-1]
+    if own in owners:
+        return own
+    return owners[-1] if owners else f"late marks of turn {turn_id}"

@@ -7,10 +7,12 @@ the turn owed, and the next one begins a new attempt.
 import logging
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import datetime
 
 from memory.conversation import journal, prompt, recall
 from memory.conversation.analyse import analyse_turn
+from memory.conversation.analysing import analysing
 from memory.conversation.companion import Companion
 from memory.conversation.due import Answer, Close, Job, owed
 from memory.conversation.indexing import index_slice
@@ -49,25 +51,27 @@ def answer(
     Returns at once when another worker answers this person, or when nothing is owed. Trouble with the model becomes
     the turn's outcome; trouble with the disk is raised, and the reply stays owed.
     """
-    try:
-        with folder.reply_lock():
-            turn = _claim(folder, Answer(slice_id, turn_id), clock())
-            if turn is None:
-                return
-            ended = _reply(folder, turn, companion, person, clock)
-    except LockTimeout:
-        return
-    if not ended:
-        return
-    _enqueue_next(folder, turn, clock(), enqueue)
-    analyse_turn(folder, turn.slice_id, turn.turn_id, companion=companion, person=person, now=clock())
+    with ExitStack() as held_back:
+        try:
+            with folder.reply_lock():
+                turn = _claim(folder, Answer(slice_id, turn_id), clock())
+                if turn is None:
+                    return
+                held_back.enter_context(analysing(folder, turn.slice_id, turn.turn_id))
+                ended = _reply(folder, turn, companion, person, clock)
+        except LockTimeout:
+            return
+        if not ended:
+            return
+        _enqueue_next(folder, turn, clock(), enqueue)
+        analyse_turn(folder, turn.slice_id, turn.turn_id, companion=companion, person=person, now=clock())
     settle(folder, now=clock())
     index_slice(folder, turn.slice_id)
 
 
 def _claim(folder: MemoryFolder, asked: Answer, now: datetime) -> Answer | None:
     """The turn to answer now: the oldest that is owed a reply. Earlier turns get the commits they still lack."""
-    settle(folder, now=now)
+    settle(folder, now=now, analysed=True)
     slices = {found.slice_id: found for found in folder.newest(RECENT_SLICES) if isinstance(found, Slice)}
     try:
         slices.setdefault(asked.slice_id, folder.slice(asked.slice_id))

@@ -19,11 +19,15 @@ from memory.conversation.person import Person
 from memory.conversation.settle import renew_strands, settle
 from memory.folder import todo
 from memory.folder.errors import Damaged, FolderError, GitError, LockTimeout, NotThere
+from memory.folder.paths import newest_slice_ids
 from memory.folder.slices import Slice
 from memory.folder.store import MemoryFolder
 
 RETRIES = (timedelta(minutes=5), timedelta(minutes=20))
 """When an analysis that failed is tried again, after the first and after the second time: thrice within the hour."""
+
+KEPT_PROMPTS = 5
+"""Of how many of the newest slices the system message is kept: a reply may still be tried again there."""
 
 log = logging.getLogger(__name__)
 
@@ -167,6 +171,7 @@ def _commit_pass(given: Pass, work: todo.Work) -> None:
 def _upkeep(given: Pass, work: todo.Work) -> todo.Work:
     renew_strands(given.folder, now=given.now)
     settle(given.folder, now=given.now)
+    given.folder.state.forget_prompts(newest_slice_ids(given.folder.root, KEPT_PROMPTS))
     try:
         given.folder.repository.upkeep()
     except GitError as error:

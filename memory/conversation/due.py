@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from memory.conversation.analysing import is_analysed
 from memory.conversation.outcomes import outcome
 from memory.conversation.status import OWED_FOR
 from memory.folder import todo
@@ -104,14 +105,19 @@ def uncommitted(folder: MemoryFolder, now: datetime) -> list[str]:
     return [owner for owner in owners if has_ended(folder, owner, now)]
 
 
-def has_ended(folder: MemoryFolder, owner: str, now: datetime) -> bool:
-    """Whether nothing more is to come from this owner: its turn is owed no reply, its close pass is through."""
+def has_ended(folder: MemoryFolder, owner: str, now: datetime, *, analysed: bool = False) -> bool:
+    """Whether nothing more is to come from this owner: its turn is owed no reply, its close pass is through.
+
+    A turn that is being analysed has not ended, unless `analysed` says not to wait for that.
+    """
     turn = turn_of(owner)
     if turn is None:
         work = todo.close_of(folder.state.todo(), owner.removeprefix("close "))
         return work is None or work.step == todo.UPKEEP
     try:
-        return not is_owed(folder, folder.slice(turn[0]), turn[1], now)
+        if is_owed(folder, folder.slice(turn[0]), turn[1], now):
+            return False
+        return analysed or not is_analysed(folder, *turn)
     except (NotThere, Damaged):
         return True
 

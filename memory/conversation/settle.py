@@ -13,10 +13,11 @@ from memory.folder.store import MemoryFolder
 log = logging.getLogger(__name__)
 
 
-def settle(folder: MemoryFolder, *, now: datetime, unended: bool = False) -> str | None:
+def settle(folder: MemoryFolder, *, now: datetime, unended: bool = False, analysed: bool = False) -> str | None:
     """Recover what a crash left, commit what has ended, and bring git's index up to date.
 
     With `unended` the words of turns and passes that are not over are committed, too: a backup holds every message.
+    With `analysed` a turn does not wait for its analysis: the next one begins.
 
     Trouble with git never stops a conversation: the files are written and the commits stay due. Returns the reason
     why they wait, None when they do not.
@@ -24,7 +25,9 @@ def settle(folder: MemoryFolder, *, now: datetime, unended: bool = False) -> str
     try:
         with folder.files_lock(timeout=30.0):
             foreign = recover(folder)
-            made = commit_ready(folder, lambda owner: unended or has_ended(folder, owner, now), now=now)
+            made = commit_ready(
+                folder, lambda owner: unended or has_ended(folder, owner, now, analysed=analysed), now=now
+            )
         if made or folder.state.index_due():
             refresh_index(folder)
     except (GitError, LockTimeout, NewerFormat) as error:

@@ -341,7 +341,6 @@ class Repository:
             raise _failure(arguments[0], ran)
         return ran
 
-
     def _pieces(self, *arguments: str) -> Generator[bytes]:
         """Run git and yield what it says, as it says it; when the reader stops, git is stopped."""
         started = _start(_command(self._git_dir.absolute(), arguments, nice=True), self.root)

@@ -6,7 +6,8 @@ What is lost here is found again: due replies from the slices, uncommitted write
 import json
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -204,6 +205,13 @@ class RunState:
             if leftover.suffix not in (".md", ".order", ".claimed"):
                 leftover.unlink(missing_ok=True)  # half-written by a killed worker: only who answers writes here
         flushed.replace(path / f"{parse_slice_id(slice_id)}.md", text.encode(), scratch=path)
+
+    def forget_prompts(self, kept: Collection[str]) -> None:
+        """Remove what was kept of the prompts of slices other than these; no request is made of them any more."""
+        with suppress(FileNotFoundError):
+            for path in (self.directory / "prompts").iterdir():
+                if path.name.partition(".")[0] not in kept and not path.name.startswith("."):
+                    path.unlink(missing_ok=True)
 
     def sent_order(self, slice_id: str) -> tuple[Key, ...]:
         """The order of messages in the last request of a slice; empty before the first or when it is lost."""

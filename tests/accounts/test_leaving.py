@@ -1,4 +1,4 @@
-"""An account is deleted: nothing of it is left anywhere, nothing of anybody else's is touched, and nothing comes back."""
+"""An account is deleted: nothing of it is left, nothing of anybody else's is touched, and nothing comes back."""
 
 import hashlib
 import logging

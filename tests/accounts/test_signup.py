@@ -47,7 +47,7 @@ def test_one_address_is_one_account_however_it_is_written(client, previously, al
 def test_the_first_to_sign_up_is_no_administrator(client, previously):
     previously(signup="open")
     client.post("/accounts/signup/", FORM)
-    assert client.get("/admin/", follow=True).status_code == 403
+    assert client.get("/admin/", follow=True).status_code == 404
 
 
 @pytest.mark.parametrize(

@@ -30,13 +30,14 @@ class Refused(Exception):
 
 
 class Browser:
-    """One tab of one person. `shown` are the turns on its page."""
+    """One tab of one person. `shown` are the turns on its page, `answer` is what the last message was answered with."""
 
     def __init__(self, url: str, session: str) -> None:
         parts = urlsplit(url)
         self._host, self._port = parts.hostname or "", parts.port or 80
         self._cookie = f"sessionid={session}; csrftoken={CSRF}"
         self.shown: list[str] = []
+        self.answer = ""
 
     async def get(self, path: str) -> str:
         """The text of a page."""
@@ -49,7 +50,7 @@ class Browser:
         form = [("csrfmiddlewaretoken", CSRF), ("text", text), ("turn", turn_id), ("zone", "Europe/Lisbon")]
         form += [("seen", turn_id) for turn_id in self.shown]
         async with self._asked("/", {"HX-Request": "true"}, form) as answer:
-            shown = (await answer.body()).decode()
+            self.answer = shown = (await answer.body()).decode()
         if f'id="turn-{turn_id}"' not in shown:
             raise Refused("the message is not on the page")
         self.shown.append(turn_id)

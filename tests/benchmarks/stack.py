@@ -39,8 +39,9 @@ class Stack:
 
 def open_data(data: Path, more: Mapping[str, str]) -> None:
     """Make a data folder with its database, and use it and these settings in this process from now on."""
+    environment = clean_environment(data, more)
     os.environ.clear()
-    os.environ.update(clean_environment(data, more))
+    os.environ.update(environment)
     os.environ["DJANGO_SETTINGS_MODULE"] = "previously_site.settings"
     django.setup()
     from previously_site.migrating import migrate

@@ -152,7 +152,7 @@ async def _observe(running: Stack, seen: Seen, until: float) -> None:
     while time.monotonic() < until:
         await asyncio.sleep(pause)
         seen.memory.append(sum(map(memory_of, running.pids)))
-        seen.connections.append(_connections(running))
+        seen.connections.append(await asyncio.to_thread(_connections, running))
 
 
 def _connections(running: Stack) -> int:
@@ -162,7 +162,9 @@ def _connections(running: Stack) -> int:
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
-            return int(cursor.fetchone()[0]) - 1
+            held = int(cursor.fetchone()[0]) - 1
+        connection.close()
+        return held
     held = 0
     for pid in running.pids:
         for descriptor in Path(f"/proc/{pid}/fd").iterdir():

@@ -7,9 +7,11 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from memory.conversation import answer as answering
 from memory.conversation.due import Settle, due
 from memory.conversation.settle import settle
 from memory.folder.commits import commit_ready
@@ -289,6 +291,37 @@ def test_a_process_killed_while_it_holds_a_lock_blocks_nobody(talk: Talk) -> Non
     held.stdout.close()
     talk.say("Two")
     assert len(talk.subjects()) == 2
+
+
+def test_a_settle_during_the_analysis_makes_no_second_commit(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    analyse = answering.analyse_turn
+
+    def with_settle(*given: Any, **named: Any) -> None:
+        settle(talk.folder, now=talk.clock)  # a page load, a sweep, or another worker's close step
+        analyse(*given, **named)
+
+    monkeypatch.setattr(answering, "analyse_turn", with_settle)
+    taken = talk.say("About #running")
+    assert talk.subjects() == [f"turn {taken.turn_id}: About #running"]
+    assert "running" in talk.git("show", "--format=", "HEAD")
+    talk.check_sound()
+
+
+def test_the_next_claim_does_not_wait_for_an_analysis(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    analyse, late = answering.analyse_turn, []
+    monkeypatch.setattr(answering, "analyse_turn", lambda *given, **named: late.append((given, named)))
+    first = talk.receive("About #running")
+    second = talk.receive("and #sleep")
+    talk.answer(first)
+    assert len(talk.subjects()) == 1
+    monkeypatch.setattr(answering, "analyse_turn", analyse)
+    analyse(*late[0][0], **late[0][1])
+    talk.answer(second)
+    assert [subject.split(":")[0] for subject in talk.subjects()] == [f"turn {one.turn_id}" for one in (first, second)]
+    shown = talk.git("show", "--format=", "HEAD")
+    assert "+- running" in shown
+    assert "+- sleep" in shown
+    talk.check_sound()
 
 
 def test_owners_that_are_not_ready_stay_listed(talk: Talk) -> None:

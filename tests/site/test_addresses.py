@@ -21,7 +21,7 @@ def test_postgres_has_a_pool_and_django_keeps_no_connection_beside_it():
     found = database("postgres://me:p%40ss@db.example.org:6432/previously?sslmode=require", DATA)
     assert (found["USER"], found["PASSWORD"], found["HOST"], found["PORT"]) == ("me", "p@ss", "db.example.org", "6432")
     assert found["NAME"] == "previously"
-    assert found["OPTIONS"] == {"sslmode": "require", "pool": {"min_size": 1, "max_size": 20}}
+    assert found["OPTIONS"] == {"sslmode": "require", "pool": {"min_size": 1, "max_size": 20, "timeout": 5}}
     assert found["CONN_MAX_AGE"] == 0
 
 

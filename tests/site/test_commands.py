@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.test import override_settings
 
 from accounts.models import User
 from memory import access, tasks
@@ -224,9 +225,9 @@ def test_limits_are_told_before_anything_is_written(alice, as_person, previously
     assert "Message 2" not in "".join(path.read_text() for path in access.folder_of(alice).root.rglob("core.md"))
 
 
-def test_limits_do_not_take_the_words_away_when_nobody_can_count(alice, as_person, previously, settings):
+def test_limits_do_not_take_the_words_away_when_nobody_can_count(alice, as_person, previously):
     previously(turns_per_day=5)
-    settings.CACHES = {
-        "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": "redis://127.0.0.1:1/0"}
-    }
-    assert as_person(alice).post("/", {"text": "Hello", "turn": "aaaaaa"}).status_code == 200
+    gone = {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": "redis://127.0.0.1:1/0"}
+    client = as_person(alice)
+    with override_settings(CACHES={"default": gone}):
+        assert client.post("/", {"text": "Hello", "turn": "aaaaaa"}).status_code == 200

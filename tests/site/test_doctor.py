@@ -164,7 +164,7 @@ def test_a_damaged_index_is_made_anew(doctor, folder):
 @pytest.mark.parametrize(
     ("damage", "what"),
     [
-        ("no yaml: [", "it is not YAML"),
+        ("no yaml: [", "line 3: did not find expected node content"),
         ("status: perhaps", "its status is neither active nor closed"),
         ("slice_id: 2001-01-01-0101\nstatus: closed", "its slice_id is another slice's"),
     ],

@@ -228,7 +228,7 @@ def test_content_can_be_closed_to_administrators(alice, dana, past, as_person, p
     client = as_person(dana)
     assert client.get(PEOPLE).status_code == 200
     page = text_of(client.get(below(alice)))
-    assert "<form method=\"get\"" not in page
+    assert '<form method="get"' not in page
     for url in content_pages(alice, past):
         answer = client.get(url)
         assert answer.status_code == 403, url
@@ -278,9 +278,7 @@ def test_staff_need_the_permission(alice, charlie, past, as_person):
     charlie.save()
     client = as_person(charlie)
     assert [url for url in memory_urls(alice, past) if client.get(url).status_code != 403] == []
-    charlie.user_permissions.add(
-        Permission.objects.get(content_type__app_label="memory", codename="view_memory")
-    )
+    charlie.user_permissions.add(Permission.objects.get(content_type__app_label="memory", codename="view_memory"))
     assert client.get(PEOPLE).status_code == 200
     assert client.get(below(alice, "card/")).status_code == 200
     assert client.get("/admin/accounts/user/").status_code == 403

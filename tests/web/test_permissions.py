@@ -23,8 +23,8 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_dir")]
 SECRET = "Zinnober"
 MEMORY = "admin/memory/memory/"
 
-#: Pages for people who are not signed in: allauth's, the one-time link, the two switches. They know nobody's memory.
-OPEN = ("accounts/", "first/", "language/", "theme/")
+#: Pages for people who are not signed in: allauth's, one-time links, the two switches. They know nobody's memory.
+OPEN = ("accounts/", "first/", "invited/", "language/", "theme/")
 SIGN_IN = ("/accounts/login/", "/admin/login/", "/admin/")
 #: What Django's administration shows to any administrator: nothing but itself.
 FOR_STAFF = ("index", "login", "logout", "password_change", "password_change_done", "jsi18n")

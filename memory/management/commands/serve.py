@@ -5,6 +5,8 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
+from filelock import Timeout
 from django.db import connections
 
 from accounts import first
@@ -33,7 +35,13 @@ class Command(BaseCommand):
                 f"Cannot listen on {host}, port {port} ({error}): choose others with --host and --port."
             ) from error
         self._accept(host)
-        migrate()
+        try:
+            migrate()
+        except (DatabaseError, Timeout) as error:
+            raise CommandError(
+                f"The database cannot be used ({str(error).strip().splitlines()[0]}): check PREVIOUSLY_DATABASE_URL and"
+                " its server; with SQLite, the file in the data folder and the rights to it, or restore a backup."
+            ) from error
         address = serving.address(host, listening.getsockname()[1])
         self.stdout.write(f"Previously is at {address}")
         if not first.administrator_exists():
