@@ -3,8 +3,8 @@
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
-from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.core.exceptions import ImmediateHttpResponse
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -57,7 +57,7 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):
         return signup_is_open() or (bool(email) and invites.is_invited(email, timezone.now()))
 
     def save_user(self, request: HttpRequest, sociallogin: Any, form: Any = None) -> User:
-        """The new account, under the same policy as by the sign-up page; an invitation is used up and gives its role."""
+        """The new account, under the policy of the sign-up page; an invitation is used up and gives its role."""
         with transaction.atomic():
             try:
                 role = invites.take(_proved_email(sociallogin), timezone.now())

@@ -94,15 +94,15 @@ class UserAdmin(DjangoUserAdmin):
             return
         told = approving.approve(person, address=request.build_absolute_uri(reverse("account_login")))
         words = (
-            gettext("%(email)s is let in and has been told.")
+            gettext("Let in, and told so: %(email)s.")
             if told
-            else gettext("%(email)s is let in. No e-mail could be sent: tell them yourself.")
+            else gettext("Let in: %(email)s. No e-mail could be sent, so tell them yourself.")
         )
         self.message_user(request, words % {"email": person.email}, messages.SUCCESS if told else messages.WARNING)
 
     def _shut(self, request: HttpRequest, person: User) -> None:
         leaving.shut(person)
-        words = gettext("%(email)s is signed out everywhere. What they have said is kept.")
+        words = gettext("Closed, and signed out everywhere: %(email)s. What they have said is kept.")
         self.message_user(request, words % {"email": person.email})
 
     def delete_model(self, request: HttpRequest, obj: User) -> None:

@@ -38,7 +38,8 @@ def database(url: str, data_dir: Path) -> dict[str, Any]:
             "HOST": host,
             "PORT": str(parts.port or ""),
             "CONN_MAX_AGE": 0,
-            "OPTIONS": options | {"pool": {"min_size": 1, "max_size": POSTGRES_CONNECTIONS, "timeout": POSTGRES_SECONDS}},
+            "OPTIONS": options
+            | {"pool": {"min_size": 1, "max_size": POSTGRES_CONNECTIONS, "timeout": POSTGRES_SECONDS}},
         }
     raise SettingsError(f"PREVIOUSLY_DATABASE_URL cannot be used: {_DATABASE_REMEDY}")
 

@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from django.conf import settings
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.migrations.loader import MigrationLoader
 
 from accounts.models import User
@@ -95,8 +95,9 @@ def _is_for_this_database(manifest: Manifest, source: Path) -> None:
             raise Refused("The accounts of this backup are in PostgreSQL: set PREVIOUSLY_DATABASE_URL, then " + dump)
         try:
             there = {str(pk) for pk in User.objects.values_list("pk", flat=True)}
-        except Exception as error:
-            raise Refused(f"The accounts are not in the database yet ({error}). First {dump}") from error
+        except DatabaseError as error:
+            why = str(error).strip().splitlines()[0]
+            raise Refused(f"The accounts are not in the database yet ({why}). First {dump}") from error
         missing = [folder.person for folder in manifest.folders if folder.person not in there]
         if missing:
             raise Refused(f"The database lacks the accounts of {len(missing)} folders. First {dump}")

@@ -9,9 +9,11 @@ import string
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from memory.folder.turns import Entry
 
+_SHORT = 1_000  # characters up to which the size of a text is remembered
 PER_MESSAGE = 8  # tokens a request spends on the frame of each message
 _LEAST_ROOM = 512  # tokens for the history, however large the system message is
 
@@ -52,6 +54,16 @@ def room(system: str, context_tokens: int) -> Room:
 
 def tokens(text: str) -> int:
     """About how many tokens `text` is: 4 Latin letters or 2 signs a token, 1 for a CJK character, 3 for an emoji."""
+    return _remembered(text) if len(text) <= _SHORT else _measured(text)
+
+
+@lru_cache(maxsize=4096)
+def _remembered(text: str) -> int:
+    """The same turns are weighed again in every request of a slice."""
+    return _measured(text)
+
+
+def _measured(text: str) -> int:
     data = text.encode("utf-8", "replace")
     unbroken = "".join(word for word in text.split() if len(word) >= _UNBROKEN).encode("utf-8", "replace")
     split = _count(unbroken, _LETTERS)

@@ -11,13 +11,23 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from memory.folder import derived, rewriting, slices
+from memory.folder import derived, rewriting, slices, timeline
 from memory.folder.card import parse_card, problems
-from memory.folder.errors import Damaged, FolderError, ForeignLock, ForeignOwner, GitError, NewerFormat, NotThere, Outside
+from memory.folder.errors import (
+    Damaged,
+    FolderError,
+    ForeignLock,
+    ForeignOwner,
+    GitError,
+    NewerFormat,
+    NotThere,
+    Outside,
+)
 from memory.folder.paths import CARD, MERGES, STRANDS, core_file, month_file, slice_ids
 from memory.folder.slices import Slice
 from memory.folder.store import MemoryFolder, Write
 
+RECENT_SLICES = 3
 MENDED_OWNER = "mended by doctor"
 PLAIN_FILES = "Put the file itself there; the files of a memory are plain files."
 
@@ -121,7 +131,9 @@ def _slices(folder: MemoryFolder) -> Iterator[Finding]:
         else:
             if found.stray and not found.active:
                 remedy = "--repair moves these lines to the appendix."
-                yield Finding(path=core_file(slice_id), what="it has lines that are no turns", remedy=remedy, mendable=True)
+                yield Finding(
+                    path=core_file(slice_id), what="it has lines that are no turns", remedy=remedy, mendable=True
+                )
 
 
 def _card(folder: MemoryFolder) -> Iterator[Finding]:
@@ -149,20 +161,36 @@ def _merges(folder: MemoryFolder) -> list[Finding]:
 def _derived(folder: MemoryFolder) -> Iterator[Finding]:
     made = derived.rebuild(folder)
     remedy = "--repair makes it anew from the slices."
+    differs = "it differs from what the slices say"
+    behind = False
+    for month, lines in made.months.items():
+        unlisted = _unlisted(folder, month, lines)
+        if unlisted is None:
+            yield Finding(path=month_file(month), what=differs, remedy=remedy, mendable=True)
+        behind = behind or bool(unlisted)
     try:
         woven = folder.strands()
     except Damaged as damage:
         yield Finding(path=STRANDS, what=damage.why, remedy=remedy, mendable=True)
-    else:
-        # Between closes the active slice's strands may lack earlier slices or wait for their pruning.
-        active = {found.path for found in folder.newest(3) if isinstance(found, Slice) and found.active}
-        if {key: paths for key, paths in woven.items() if not active & set(paths)} != {
-            key: paths for key, paths in made.strands.items() if not active & set(paths)
-        }:
-            yield Finding(path=STRANDS, what="it differs from what the slices say", remedy=remedy, mendable=True)
-    for month in made.months:
-        what = "it differs from what the slices say"
-        yield Finding(path=month_file(month), what=what, remedy=remedy, mendable=True)
+        return
+    # Between closes the active slice's strands may lack earlier slices, or wait for their pruning.
+    active = {found.path for found in folder.newest(RECENT_SLICES) if isinstance(found, Slice) and found.active}
+    settled = [{key: paths for key, paths in one.items() if not active & set(paths)} for one in (woven, made.strands)]
+    if settled[0] != settled[1] and not behind:
+        yield Finding(path=STRANDS, what=differs, remedy=remedy, mendable=True)
+
+
+def _unlisted(folder: MemoryFolder, month: str, lines: tuple[timeline.Line, ...]) -> set[str] | None:
+    """The slices that a month does not list yet because they have just closed; None when anything else differs."""
+    data = folder.read(month_file(month))
+    listed = timeline.month_lines(folder.root, month)
+    if data is not None and timeline.render_month(month, listed).encode() != data:
+        return None
+    there, right = ({line.id: line for line in one} for one in (listed, lines))
+    differ = {slice_id for slice_id in there.keys() | right.keys() if there.get(slice_id) != right.get(slice_id)}
+    just_closed = {work.slice_id for work in folder.state.todo()}
+    just_closed |= {found.slice_id for found in folder.newest(RECENT_SLICES) if isinstance(found, Slice)}
+    return differ if differ <= just_closed - there.keys() else None
 
 
 def _has_strays(folder: MemoryFolder, slice_id: str) -> bool:

@@ -22,7 +22,7 @@ def folders(options: dict[str, Any]) -> Iterator[tuple[User, MemoryFolder]]:
 
 
 def asked_for(options: dict[str, Any]) -> Iterator[tuple[User, MemoryFolder]]:
-    """The people asked for, with the folder that is theirs, which may not be there. Raises CommandError as `folders`."""
+    """The people asked for, with their folder, which may not be there. Raises CommandError as `folders` does."""
     wanted = options["person"]
     people = User.objects.order_by("date_joined")
     if wanted:

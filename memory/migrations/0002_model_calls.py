@@ -4,25 +4,24 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('memory', '0001_initial'),
+        ("memory", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='ModelCalls',
+            name="ModelCalls",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('hour', models.DateTimeField()),
-                ('kind', models.CharField(max_length=40)),
-                ('count', models.PositiveIntegerField(default=0)),
-                ('errors', models.PositiveIntegerField(default=0)),
-                ('seconds', models.FloatField(default=0.0)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("hour", models.DateTimeField()),
+                ("kind", models.CharField(max_length=40)),
+                ("count", models.PositiveIntegerField(default=0)),
+                ("errors", models.PositiveIntegerField(default=0)),
+                ("seconds", models.FloatField(default=0.0)),
             ],
             options={
-                'ordering': ['-hour', 'kind'],
-                'constraints': [models.UniqueConstraint(fields=('hour', 'kind'), name='one_row_an_hour_and_kind')],
+                "ordering": ["-hour", "kind"],
+                "constraints": [models.UniqueConstraint(fields=("hour", "kind"), name="one_row_an_hour_and_kind")],
             },
         ),
     ]

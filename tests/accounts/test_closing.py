@@ -34,7 +34,7 @@ def test_it_works(client, dana, as_person, waiting):
     assert client.get("/").status_code == 302
     mail.outbox.clear()
 
-    assert "alice@example.org is let in and has been told" in act(dana, as_person, "let_in", waiting)
+    assert "Let in, and told so: alice@example.org." in act(dana, as_person, "let_in", waiting)
 
     [message] = mail.outbox
     assert message.to == ["alice@example.org"]
@@ -64,7 +64,7 @@ def test_a_closed_account_is_not_let_in_by_the_same_action(dana, as_person, alic
 def test_closing_ends_sessions_for_good(dana, as_person, alice):
     client = as_person(alice)
     assert client.get("/").status_code == 200
-    assert "signed out everywhere" in act(dana, as_person, "close", alice)
+    assert "signed out everywhere: alice@example.org" in act(dana, as_person, "close", alice)
     assert client.get("/").status_code == 302
     User.objects.filter(pk=alice.pk).update(is_active=True)
     assert client.get("/").status_code == 302
@@ -112,7 +112,8 @@ def test_two_factor_sign_in_can_be_reached_and_set_up(alice, as_person):
     client = Client()
     client.post("/accounts/login/", SIGN_IN)
     assert "/accounts/2fa/" in client.get("/settings/").content.decode()
-    page = client.get("/accounts/2fa/totp/activate/")
+    to = client.get("/accounts/2fa/totp/activate/")["Location"]
+    page = client.post(to, {"password": PASSWORD}, follow=True)  # the password once more
     assert page.status_code == 200
     assert 'name="code"' in page.content.decode()
 

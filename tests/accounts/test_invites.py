@@ -33,7 +33,12 @@ def test_it_works(client):
     answer = client.post(link, FORM)
     assert (answer.status_code, answer["Location"]) == (302, "/")
     alice = User.objects.get()
-    assert (alice.email, alice.called, alice.is_staff, alice.is_superuser) == ("alice@example.org", "Alice", False, False)
+    assert (alice.email, alice.called, alice.is_staff, alice.is_superuser) == (
+        "alice@example.org",
+        "Alice",
+        False,
+        False,
+    )
     assert client.session["_auth_user_id"] == str(alice.pk)
     assert alice.emailaddress_set.get().verified
 
@@ -97,9 +102,7 @@ def test_of_two_at_once_one_gets_the_account():
     def accept() -> None:
         begin.wait()
         try:
-            made.append(
-                invites.accept(token, called="Alice", password=PASSWORD, language="en", now=timezone.now())
-            )
+            made.append(invites.accept(token, called="Alice", password=PASSWORD, language="en", now=timezone.now()))
         except invites.Spent as spent:
             made.append(spent)
         finally:
@@ -146,7 +149,9 @@ def test_the_command_refuses_who_is_here_and_a_closed_server(alice, previously):
 
 def test_the_administration_makes_and_withdraws(client, dana, as_person):
     there = as_person(dana)
-    answer = there.post("/admin/accounts/invite/add/", {"email": "Alice@Example.org", "role": "person", "days": 3}, follow=True)
+    answer = there.post(
+        "/admin/accounts/invite/add/", {"email": "Alice@Example.org", "role": "person", "days": 3}, follow=True
+    )
     page = answer.content.decode()
     assert "Hand this link over to alice@example.org yourself" in page
     link = page.partition("http://testserver")[2].partition("/invited/")[2].partition("/")[0]

@@ -49,7 +49,15 @@ def _stream(options: argparse.Namespace, *, ours: bool) -> bool:
     with _folder() as name, running(Path(name), f"http://127.0.0.1:{port}/v1", ours=ours) as stack:
         print(f"\n== nginx with {'our example' if ours else 'its defaults'}", flush=True)
         _wait_until_ready(stack)
-        command = [sys.executable, "-m", "tests.benchmarks.streams", "--url", stack.nginx.url, "--model-port", str(port)]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.benchmarks.streams",
+            "--url",
+            stack.nginx.url,
+            "--model-port",
+            str(port),
+        ]
         command += ["--pids", ",".join(map(str, stack.pids)), "--people", str(options.people)]
         command += ["--seconds", str(options.seconds), "--words-per-second", str(options.words_per_second)]
         environment = clean_environment(stack.data, stack.settings)
@@ -86,8 +94,9 @@ def _hurt_and_count(stack: TeamStack, number: int) -> bool:
     found = hurting.count(people, said)
     delayed: Counter[str] = sum((one.delayed for one in said), Counter())
     refused: Counter[str] = sum((one.refused for one in said), Counter())
-    print(f"acknowledged {found.acknowledged}, lost {found.lost}, doubled {found.doubled}, unanswered {found.unanswered}"
-          f" after {time.monotonic() - begun:.0f} s, folders unsound {found.unsound}")  # fmt: skip
+    waited = time.monotonic() - begun
+    print(f"acknowledged {found.acknowledged}, lost {found.lost}, doubled {found.doubled}")
+    print(f"unanswered {found.unanswered} after {waited:.0f} s, folders unsound {found.unsound}")
     print(f"told that replies are delayed: {dict(delayed)}")
     print(f"not taken, and said so: {dict(refused)}", flush=True)
     _show_troubles(stack)

@@ -45,9 +45,7 @@ async def hurt(stack: TeamStack, browsers: list[Browser]) -> tuple[list[Said], s
     said = [Said() for _ in browsers]
     over = asyncio.Event()
     now = {"what": "nothing"}
-    talking = [
-        asyncio.create_task(_talk(browser, one, over, now)) for browser, one in zip(browsers, said, strict=True)
-    ]
+    talking = [asyncio.create_task(_talk(browser, one, over, now)) for browser, one in zip(browsers, said, strict=True)]
     await asyncio.sleep(UP_SECONDS)
     hurts: list[tuple[str, Callable[[], object], Callable[[], object]]] = [
         ("a worker", stack.workers[0].kill, stack.workers[0].start),
@@ -73,7 +71,9 @@ async def _talk(browser: Browser, said: Said, over: asyncio.Event, now: dict[str
         try:
             await asyncio.wait_for(browser.say(message(WORDS, in_one_piece=False)), 30)
         except (Refused, OSError, asyncio.IncompleteReadError, TimeoutError) as error:
-            said.refused[f"{now['what']}: {str(error)[:3] if isinstance(error, Refused) else type(error).__name__}"] += 1
+            said.refused[
+                f"{now['what']}: {str(error)[:3] if isinstance(error, Refused) else type(error).__name__}"
+            ] += 1
         else:
             said.turns.append(browser.shown[-1])
             if DELAYED in browser.answer:
@@ -96,9 +96,7 @@ def _count(people: list[Any], said: list[Said]) -> Count:
     lost = doubled = unanswered = unsound = 0
     for person, one in zip(people, said, strict=True):
         folder = access.folder_of(person)
-        keys = Counter(
-            entry.key for slice_id in slice_ids(folder.root) for entry in folder.slice(slice_id).entries
-        )
+        keys = Counter(entry.key for slice_id in slice_ids(folder.root) for entry in folder.slice(slice_id).entries)
         lost += sum((turn, "user") not in keys for turn in one.turns)
         unanswered += sum((turn, "agent") not in keys for turn in one.turns)
         doubled += sum(times - 1 for times in keys.values())

@@ -115,7 +115,8 @@ class Nginx:
         self._folder.mkdir(mode=0o755)
         site = our_site(self.port, web) if ours else default_site(self.port, web)
         places = "".join(
-            f"{name}_temp_path {self._folder}/{name};\n" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+            f"{name}_temp_path {self._folder}/{name};\n"
+            for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
         )
         (self._folder / "nginx.conf").write_text(
             f"pid {self._folder}/pid;\nerror_log {self._folder}/error.log;\nworker_processes 1;\n"

@@ -53,7 +53,10 @@ class TeamStack:
         }
         if ours:
             # Our example names the visitor and the scheme; here the outer scheme is plain http.
-            self.settings |= {"PREVIOUSLY_TRUSTED_PROXIES": "1", "PREVIOUSLY_TRUSTED_ORIGINS": self.nginx.url.rstrip("/")}
+            self.settings |= {
+                "PREVIOUSLY_TRUSTED_PROXIES": "1",
+                "PREVIOUSLY_TRUSTED_ORIGINS": self.nginx.url.rstrip("/"),
+            }
         environment = clean_environment(self.data, self.settings)
         serve = [sys.executable, "manage.py", "serve", "--port"]
         work = [sys.executable, "-m", "celery", "-A", "previously_site", "worker", "--loglevel", "WARNING", "-n"]
@@ -61,7 +64,8 @@ class TeamStack:
             Process(f"web {port}", [*serve, str(port)], environment, folder / f"web-{port}.log") for port in ports
         ]
         self.workers = [
-            Process(f"worker {name}", [*work, name], environment, folder / f"worker-{name}.log") for name in ("one", "two")
+            Process(f"worker {name}", [*work, name], environment, folder / f"worker-{name}.log")
+            for name in ("one", "two")
         ]
         self._ports = ports
         self.logs = folder

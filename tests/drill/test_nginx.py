@@ -57,7 +57,11 @@ async def _watched(browser: Browser) -> tuple[list[int], list[float]]:
     sent = 0.0
     updates: list[float] = []
     async for event in browser.watch(path):
-        new = {int(word): int(at) / 1000 for word, at in re.findall(r"(\d+):(\d{13})\b", event.data) if int(word) not in seen}
+        new = {
+            int(word): int(at) / 1000
+            for word, at in re.findall(r"(\d+):(\d{13})\b", event.data)
+            if int(word) not in seen
+        }
         if new:
             sent = sent or min(new.values())
             updates.append(time.time() - sent)

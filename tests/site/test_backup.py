@@ -158,8 +158,8 @@ def test_a_detached_head_is_restored_on_a_branch_and_its_words_are_missed(alice,
     folder = access.folder_of(alice)
     backup(tmp_path / "first")
     git(folder.root, "checkout", "-q", "--detach")
+    say(alice, "And the worktop?")
     with pytest.raises(CommandError, match="not whole") as error:
-        say(alice, "And the worktop?")
         backup(tmp_path / "backup")
     assert error.value.returncode == 1
     assert "could not be committed (HeadBusy)" in capsys.readouterr().err

@@ -105,7 +105,9 @@ def test_examining_changes_nothing(doctor, folder, two):
 def test_repair_moves_stray_lines_and_no_other_byte(doctor, folder, two):
     core = core_file(two[0].slice_id)
     text = folder.read(core).decode()
-    odd = text.replace("tags:", "mood:   'as typed'   \ntags:  ", 1).replace("---\n\n## Turn", "---\nabove\n\n## Turn", 1)
+    odd = text.replace("tags:", "mood:   'as typed'   \ntags:  ", 1).replace(
+        "---\n\n## Turn", "---\nabove\n\n## Turn", 1
+    )
     write(folder, core, odd + "\n## Turn x — yesterday (nobody)\n\nlost words\n")
     before = files(folder)
     code, said = doctor()
@@ -266,7 +268,10 @@ def test_a_folder_of_nobody_is_named(doctor, folder, data_dir):
 
 
 def test_somebody_unknown_is_said(doctor, folder):
-    assert doctor("bob@example.org") == (1, "There is no account bob@example.org. Give an e-mail address or the id in its folder's name.")
+    assert doctor("bob@example.org") == (
+        1,
+        "There is no account bob@example.org. Give an e-mail address or the id in its folder's name.",
+    )
     assert "There is no account not-an-id" in doctor("not-an-id")[1]
 
 

@@ -14,7 +14,7 @@ from previously_site import health
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_dir")]
 
-TOKEN = "a-token-for-prometheus"  # noqa: S105
+TOKEN = "a-token-for-prometheus"
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 
 

@@ -76,7 +76,9 @@ class Command(BaseCommand):
             self.stderr.write(f"{user.pk}: could not be mended: {error}")
             return max(1, len(found))
         told = f", but their commit waits ({waits})" if waits else ""
-        self.stdout.write(f"{user.pk}: {len(written)} files mended{told}." if written else f"{user.pk}: nothing to mend.")
+        self.stdout.write(
+            f"{user.pk}: {len(written)} files mended{told}." if written else f"{user.pk}: nothing to mend."
+        )
         return sum(not finding.mendable for finding in found)
 
     def _tell(self, where: str, finding: Finding) -> None:
@@ -88,7 +90,9 @@ def _of_folder(folder: MemoryFolder) -> Iterator[Finding]:
     yield from checkup.examine(folder)
     if why := SearchIndex(folder.index_file).unsound():
         remedy = "--repair makes it anew; it is only a cache."
-        yield Finding(path=folder.index_file.name, what=f"the search index is damaged ({why})", remedy=remedy, mendable=True)
+        yield Finding(
+            path=folder.index_file.name, what=f"the search index is damaged ({why})", remedy=remedy, mendable=True
+        )
 
 
 def _server() -> Iterator[Finding]:

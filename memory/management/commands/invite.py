@@ -14,8 +14,8 @@ from memory.folder.clock import utc_now
 
 class Command(BaseCommand):
     help = (
-        "Make a link by which one person makes their account, print it, and mail it when PREVIOUSLY_EMAIL_URL is set. It"
-        " works once; a second one for the same address takes the place of the first."
+        "Make a link by which one person makes their account, print it, and mail it when PREVIOUSLY_EMAIL_URL is set."
+        " It works once; a second one for the same address takes the place of the first."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

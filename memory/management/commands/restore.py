@@ -13,8 +13,8 @@ REFUSED = 2
 
 class Command(BaseCommand):
     help = (
-        "Bring a backup back into an empty data folder, whole or not at all. Ends with 2 when nothing was done, and says"
-        " why. Search indexes are made again by the first search; what was owed is found by the first sweep."
+        "Bring a backup back into an empty data folder, whole or not at all. Ends with 2 when nothing was done, and"
+        " says why. Search indexes are made again by the first search; what was owed is found by the first sweep."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -5,9 +5,8 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
-from django.db import DatabaseError
+from django.db import DatabaseError, connections
 from filelock import Timeout
-from django.db import connections
 
 from accounts import first
 from memory.folder.clock import utc_now
