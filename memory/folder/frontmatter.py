@@ -17,6 +17,9 @@ MAX_BYTES = 256 * 1024
 
 _OPEN = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _CLOSE = re.compile(r"\n---[ \t]*\r?(?:\n|\Z)")
+_NOT_AT_BEGINNING = "it has a key that does not stand at the beginning of its line"
+# `? key`, with the key perhaps on the next line; whatever continues a value is indented.
+_EXPLICIT_KEY = re.compile(r"(?:\A|[\r\n\x85\u2028\u2029])\?(?:[ \t\r\n\x85\u2028\u2029]|\Z)")
 _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 
 # Words that YAML 1.1 parsers take for a truth value or for nothing.
@@ -148,6 +151,8 @@ def _escape(match: re.Match[str]) -> str:
 
 def _pairs(source: str) -> Iterator[tuple[str, Value, int]]:
     """Yield (key, value, where the key begins) from the one mapping that the source must be."""
+    if _EXPLICIT_KEY.search(source):
+        raise FrontMatterError(_NOT_AT_BEGINNING)
     events = _events(source)
     first = next(events, None)
     if first is None:
@@ -158,7 +163,7 @@ def _pairs(source: str) -> Iterator[tuple[str, Value, int]]:
         if isinstance(event, yaml.MappingEndEvent):
             break
         if not isinstance(event, yaml.ScalarEvent) or _mark(event.start_mark).column:
-            raise FrontMatterError("it has a key that does not stand at the beginning of its line")
+            raise FrontMatterError(_NOT_AT_BEGINNING)
         yield event.value, _value(next(events), events, source), _mark(event.start_mark).index
     if next(events, None) is not None:
         raise FrontMatterError("it is more than one document")

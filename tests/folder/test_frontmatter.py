@@ -150,6 +150,7 @@ def test_unknown_keys_keep_their_source():
 @example("a: 1\x85b: 2")
 @example("\ufeffb: 1\na: 2")
 @example("? b\n: c\na: 1")
+@example("?\r>")
 def test_what_was_read_can_be_written_and_read_again(source):
     try:
         header = parse(source, known={"a"})

@@ -21,7 +21,6 @@ from memory.folder.store import MemoryFolder
 from tests.model_server.answers import Answer, Rule
 from tests.web.pages import keep
 
-pytest_plugins = ["tests.model_server.fixture"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 DAY = 24 * 60

@@ -13,8 +13,6 @@ from tests.model_server.answers import Answer, Rule
 from tests.served import Served
 from tests.site.test_backup import send, signed_in
 
-pytest_plugins = ["tests.model_server.fixture"]
-
 WORD = "saxifrage"
 KEY = "sk-never-in-a-log"
 
