@@ -68,6 +68,7 @@ def test_the_path_is_in_the_order_of_an_operator():
         "Upgrades",
         "Settings",
         "Where things are",
+        "How fast it is",
     ]
 
 
