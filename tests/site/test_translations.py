@@ -45,15 +45,13 @@ def test_what_is_compiled_is_what_is_written() -> None:
 
 @pytest.mark.skipif(shutil.which("xgettext") is None, reason="no xgettext on this machine: apt-get install gettext")
 def test_no_string_of_the_code_is_missing(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    copy = tmp_path / "zh_Hans" / "LC_MESSAGES" / "django.po"
-    copy.parent.mkdir(parents=True)
-    shutil.copy(CATALOGUE, copy)
-    settings.LOCALE_PATHS = [str(tmp_path)]
-    monkeypatch.chdir(settings.BASE_DIR)
-    ignored = ["tests", "data", ".venv", "venv"]
-    call_command(
-        "makemessages", locale=["zh_Hans"], ignore_patterns=ignored, no_wrap=True, no_location=True, verbosity=0
-    )
-    found = polib.pofile(str(copy))
+    # In a copy: the command writes into whatever catalogue it finds on its way.
+    for folder in ("accounts", "memory", "previously_site", "templates"):
+        shutil.copytree(settings.BASE_DIR / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    catalogue = tmp_path / CATALOGUE.relative_to(settings.BASE_DIR)
+    settings.LOCALE_PATHS = [str(tmp_path / "previously_site" / "locale")]
+    monkeypatch.chdir(tmp_path)
+    call_command("makemessages", locale=["zh_Hans"], no_wrap=True, no_location=True, verbosity=0)
+    found = polib.pofile(str(catalogue))
     assert [entry.msgid for entry in found if not entry.obsolete and not entry.translated()] == []
     assert [entry.msgid for entry in found.obsolete_entries()] == []
