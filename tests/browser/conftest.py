@@ -25,7 +25,7 @@ QUIET = (
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """One browser for a file of tests, no longer: while it lives this thread has an event loop that others would meet."""
+    """One browser for a file of tests, no longer: while it lives, this thread has an event loop in others' way."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
         yield browser

@@ -78,7 +78,7 @@ def test_no_english_is_left_on_a_chinese_page(ines: Page, served: Served, talk: 
     # Pages on which the record itself does not speak.
     for address in ("strands/", "strands/merges/", "settings/", "settings/looked/", "settings/leave/", "search/"):
         ines.goto(f"{served.url}{address}")
-        words = ines.evaluate("document.querySelector('header.bar').innerText + document.querySelector('main').innerText")
+        words = f"{ines.inner_text('header.bar')} {ines.inner_text('main')}"
         english = re.findall(r"\b(?:the|your|you|and|what|this|of|is)\b", words)
         if english:
             left[address] = words
