@@ -10,6 +10,7 @@ import secrets
 import stat
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
@@ -36,8 +37,12 @@ def slice_id_at(at: datetime) -> str:
     return f"{text[:10]}-{text[11:13]}{text[14:16]}"
 
 
+@lru_cache(maxsize=65_536)
 def parse_slice_id(text: str) -> str:
-    """Return the text if it is a slice id of a real minute; raises BadId."""
+    """Return the text if it is a slice id of a real minute; raises BadId.
+
+    Those found good are remembered: a close reads every id there is, and they are the same at the next close.
+    """
     _minute(_SLICE_ID, text)
     return text
 

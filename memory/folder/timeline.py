@@ -267,7 +267,9 @@ def _text(found: Mapping[str, object], key: str) -> str:
 
 
 def _texts(found: Mapping[str, object], key: str) -> tuple[str, ...]:
-    value = found.get(key, [])
+    if key not in found:
+        return ()
+    value = found[key]
     if not isinstance(value, list) or set(map(type, value)) - {str}:
         raise ValueError(f"{key} is no list of texts")
     return tuple(value)
