@@ -11,6 +11,7 @@ from memory import access
 from memory.folder.clock import utc_now
 from memory.models import FolderFacts, ModelCalls, WorkerSeen
 from previously_site import health
+from previously_site.env import MEMORY_BROKER
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_dir")]
 
@@ -92,7 +93,7 @@ def test_without_the_token_there_are_no_numbers_and_no_reasons(client, previousl
 
 
 def test_no_worker_is_said(client, previously, long_running):
-    previously(metrics_token=TOKEN)
+    previously(metrics_token=TOKEN, broker_url=MEMORY_BROKER)
     told = client.get("/readyz", headers=BEARER)
     assert told.status_code == 503
     assert told.json()["worker"] == {
@@ -104,7 +105,8 @@ def test_no_worker_is_said(client, previously, long_running):
     assert client.get("/readyz", headers=BEARER).json()["worker"]["what"].startswith("not seen since")
 
 
-def test_a_worker_inside_has_a_moment_to_begin(client):
+def test_a_worker_inside_has_a_moment_to_begin(client, previously):
+    previously(broker_url=MEMORY_BROKER)
     assert client.get("/readyz").status_code == 200
 
 
