@@ -44,7 +44,7 @@ SAID = {
 def talk(ines: Page, served: Served, model_server: ModelServerProcess, connect: Callable[..., ModelServer]) -> Talk:
     """Ines, who spoke of her kitchen three weeks ago, and of games and walks since."""
     person = str(ines.locator("body").get_attribute("data-person"))
-    talk = Talk(served.data_dir, Companion(model=connect(analyst=ANALYST), pauses=()))
+    talk = Talk(served.data_dir, Companion(model=connect(analyst=ANALYST), pauses=(), card_wait=0))
     talk.folder = MemoryFolder(
         Places(
             root=served.data_dir / "folders" / person,

@@ -31,7 +31,7 @@ TALKER = "talker"
 
 @pytest.fixture
 def talk(tmp_path: Path, connect: Connect) -> Talk:
-    return Talk(tmp_path, Companion(model=connect(analyst=ANALYST), pauses=(0.01, 0.02)))
+    return Talk(tmp_path, Companion(model=connect(analyst=ANALYST), pauses=(0.01, 0.02), card_wait=0))
 
 
 def state_of(talk: Talk, taken: Received) -> Any:
@@ -211,7 +211,8 @@ def test_trouble_with_the_model_has_an_outcome(
 
 
 def test_a_server_that_is_not_there(tmp_path: Path, connect: Connect) -> None:
-    talk = Talk(tmp_path, Companion(model=connect(url="http://127.0.0.1:9", analyst=ANALYST), pauses=(0.01,)))
+    nobody = connect(url="http://127.0.0.1:9", analyst=ANALYST)
+    talk = Talk(tmp_path, Companion(model=nobody, pauses=(0.01,), card_wait=0))
     taken = talk.say("Hello")
     assert ended(talk, taken) == ("failed", "unreachable")
     assert talk.slice(taken.slice_id).entries[0].content == "Hello"
@@ -219,7 +220,7 @@ def test_a_server_that_is_not_there(tmp_path: Path, connect: Connect) -> None:
 
 def test_a_silent_server_times_out(tmp_path: Path, connect: Connect, model_server: ModelServerProcess) -> None:
     model_server.rules(Rule(answers=[Answer(text="late", hang_after=-1)]))
-    talk = Talk(tmp_path, Companion(model=connect(first=0.2, analyst=ANALYST), pauses=()))
+    talk = Talk(tmp_path, Companion(model=connect(first=0.2, analyst=ANALYST), pauses=(), card_wait=0))
     assert ended(talk, talk.say("Hello")) == ("failed", "timed_out")
 
 
@@ -371,7 +372,7 @@ def test_the_budget_of_an_ordinary_turn_is_one_call(talk: Talk, model_server: Mo
 def test_an_overflowing_slice_leaves_out_whole_turns_and_says_so(
     tmp_path: Path, connect: Connect, model_server: ModelServerProcess
 ) -> None:
-    talk = Talk(tmp_path, Companion(model=connect(context=8_000, analyst=ANALYST), pauses=()))
+    talk = Talk(tmp_path, Companion(model=connect(context=8_000, analyst=ANALYST), pauses=(), card_wait=0))
     model_server.context(8_000)
     for number in range(12):
         taken = talk.say(f"{number}: " + "words and more words " * 200)

@@ -26,7 +26,7 @@ WORDS = "Oak, if the quote stays under 900."
 @pytest.fixture
 def talk(tmp_path: Path, connect: Connect) -> Talk:
     """Alice, who spoke of her worktop three weeks ago and of other things since."""
-    talk = Talk(tmp_path, Companion(model=connect(analyst=ANALYST), pauses=()))
+    talk = Talk(tmp_path, Companion(model=connect(analyst=ANALYST), pauses=(), card_wait=0))
     talk.say(f"About the #kitchen: {WORDS}", turn_id="Worktp")
     talk.later(days=10)
     talk.say("A run along the river #running", seen=[], turn_id="Runner")
@@ -173,7 +173,7 @@ def test_a_server_without_tools_reports_from_the_best_matches(
 ) -> None:
     form = json.dumps({"answer": "Oak.", "references": [reference()], "searched": [], "confidence": 0.5})
     model_server.rules(Rule(system=COLLEAGUE, form="recall", answers=[Answer(text=form)]))
-    companion = Companion(model=connect(analyst=ANALYST, tools="off"), pauses=())
+    companion = Companion(model=connect(analyst=ANALYST, tools="off"), pauses=(), card_wait=0)
     report = found(talk, "the oak worktop?", companion=companion)
     assert [one.quote for one in report.references] == [WORDS]
     assert WORDS in model_server.requests()[-1]["messages"][-1]["content"]
