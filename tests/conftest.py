@@ -1,17 +1,24 @@
 """What every test may ask for: the cast, a data folder of its own, signed-in clients, changed settings, a browser."""
 
 import dataclasses
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 from django.core.cache import cache
 from django.test import Client
 
 from accounts.models import User
 from tests.served import Served
+
+# On a shared machine the same examples each time and no clock over them; new examples are found where people work.
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)
+if os.environ.get("CI"):
+    hypothesis.settings.load_profile("ci")
 
 PASSWORD = "a-long-walk-by-the-sea"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
