@@ -3,7 +3,9 @@
 import html
 import re
 from datetime import datetime, timedelta
+from typing import Any
 
+import pytest
 from django.http import HttpResponse
 
 from accounts.models import User
@@ -16,6 +18,19 @@ from memory.folder.store import MemoryFolder
 from memory.folder.turns import Entry
 
 HTMX = {"HTTP_HX_REQUEST": "true"}
+
+
+def calls_of_git(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The command lines of git from now on, in a list that grows with each."""
+    ran: list[list[str]] = []
+    run = git._run
+
+    def counted(command: list[str], *arguments: Any, **named: Any) -> Any:
+        ran.append(command)
+        return run(command, *arguments, **named)
+
+    monkeypatch.setattr(git, "_run", counted)
+    return ran
 
 
 def folder_of(user: User) -> MemoryFolder:

@@ -17,7 +17,7 @@ from memory.folder.clock import utc_now
 from memory.folder.paths import CARD
 from memory.folder.store import MemoryFolder, Write
 from memory.folder.touched import close_owner
-from tests.web.pages import folder_of, text_of
+from tests.web.pages import calls_of_git, folder_of, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_dir")]
 
@@ -358,14 +358,7 @@ def test_what_changes_the_card_is_posted_with_a_token(alice):
 def test_a_page_asks_the_database_and_git_the_same_however_much_there_is(
     alice, as_person, django_assert_num_queries, monkeypatch
 ):
-    ran = []
-    run = git._run
-
-    def counted(*arguments, **named):
-        ran.append(arguments[0])
-        return run(*arguments, **named)
-
-    monkeypatch.setattr(git, "_run", counted)
+    ran = calls_of_git(monkeypatch)
     client = as_person(alice)
     for times in (1, 25):
         for number in range(times):

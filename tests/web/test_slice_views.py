@@ -8,14 +8,14 @@ import pytest
 from accounts.models import User
 from memory import access
 from memory.conversation.settle import settle
-from memory.folder import cognition, git, strands, todo
+from memory.folder import cognition, strands, todo
 from memory.folder.clock import utc_now
 from memory.folder.cognition import Block, DeepThought, Recalled, Reference, ToolCall
 from memory.folder.paths import STRANDS, agent_file, appendix_file, core_file, frozen_card_file
 from memory.folder.slices import Slice
 from memory.folder.store import Write
 from memory.folder.touched import close_owner
-from tests.web.pages import folder_of, keep, text_of
+from tests.web.pages import calls_of_git, folder_of, keep, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("data_dir")]
 
@@ -280,14 +280,7 @@ def test_strangers_find_nothing_and_the_signed_out_sign_in(alice, charlie, dana,
 def test_a_view_asks_the_database_and_git_the_same_however_much_there_is(
     alice, as_person, django_assert_num_queries, monkeypatch
 ):
-    ran = []
-    run = git._run
-
-    def counted(*arguments, **named):
-        ran.append(arguments[0])
-        return run(*arguments, **named)
-
-    monkeypatch.setattr(git, "_run", counted)
+    ran = calls_of_git(monkeypatch)
     client = as_person(alice)
     for turns in (1, 30):
         said = [(f"t{number}", "a", "b") for number in range(turns)]
